@@ -1,0 +1,299 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "tensor.hpp"
+
+/// The page a policy author reads. A policy is a plain struct: `double` hyper-parameters and one member template, the
+/// formula for *one* parameter. The engine owns every vector and runs all formulas of a scheme in one pass over memory.
+///
+/// | policy              | required                                           | shipped in     |
+/// |---------------------|----------------------------------------------------|----------------|
+/// | `GradientPredictor` | `T predict(const landed<T>&, T&... state) const`   | `predictors/`  |
+/// | `UpdateRule`        | `void apply(T& weight, T gradient, T&... state)`   | `rules/`       |
+/// | `Merge`             | `T merge(T weight, const landed<T>&, T&... state)` | `merges/`      |
+/// | `Averaging`         | what travels, and what its mean does               | `averaging/`   |
+/// | `DelayPolicy`       | when a message leaves and when it is due           | `delays/`      |
+/// | `Communicator`      | sums over ranks                                    | `communicators/` |
+///
+/// What a predictor, rule or merge may declare besides its formula:
+///
+/// - `static constexpr std::size_t state_vectors = N;` The engine keeps N parameter-sized vectors for it, zero at the
+///   start, and hands their elements to the formula as `T&... state`.
+/// - `static constexpr bool keeps_own = true;` `landed::own` is filled (one more vector per message in flight).
+/// - `static constexpr bool keeps_weights = true;` `landed::weight` and `weight_then` are filled (likewise).
+/// - `auto prepare(std::int64_t count) const;` Called once per update, outside the loop, with the number of earlier
+///   updates; what it returns is handed to the formula as its last argument. Put per-step arithmetic here: it keeps
+///   powers and branches out of the loop.
+/// - `observe` (predictors only): see `adaptive_exponential_smoothing`. `std::array<T, M> observe(const landed<T>&,
+/// const T&... state) const`
+///   returns M terms, whose sums over a tensor or a chunk are known before the formula runs; then
+///   `auto prepare(std::int64_t count, const std::array<double, M>& sums, std::array<double, K>& scalars) const`
+///   replaces the one above. `static constexpr std::size_t scalars = K;` are kept per group, zero at the start.
+/// - `void validate() const;` Throws `configuration_error` where hyper-parameters make no sense; checked at
+///   construction and at each step.
+///
+/// Formulas must not branch on data that only `prepare` needs, must not call what cannot be inlined, and should have
+/// at most one product per addition, so that a compiler that contracts `a * b + c` rounds them alike everywhere.
+namespace syncopate {
+
+/// What is known of one parameter when a mean has arrived.
+template <Element T>
+struct landed {
+  /// Mean over ranks of what they contributed, weighted by sample counts. Zero while nothing has landed yet.
+  T mean{};
+  /// This rank's own contribution: to the arrived message (merges), or to the message whose mean is to be predicted
+  /// (predictors; the same message unless one looks ahead). Only with `keeps_own`, else zero.
+  T own{};
+  /// The weight for which a gradient is wanted. Only with `keeps_weights`, else zero.
+  T weight{};
+  /// The weight at which this rank computed its part of the mean. Only with `keeps_weights`, else zero.
+  T weight_then{};
+  /// Steps between the launch of the arrived message and the gradient that is wanted; 0: the mean is fresh.
+  int staleness = 0;
+};
+
+/// What `observe` sums run over.
+enum class granularity {
+  tensor,  ///< one group per tensor: a second read of memory
+  chunk    ///< one group per chunk of the loop (`detail::chunk_length` elements): no extra traffic
+};
+
+namespace detail {
+
+struct nothing {};
+
+/// Declared constants of a policy, with their defaults.
+template <class P>
+inline constexpr std::size_t state_vectors = [] {
+  if constexpr (requires { P::state_vectors; })
+    return std::size_t{P::state_vectors};
+  else
+    return std::size_t{0};
+}();
+
+template <class P>
+inline constexpr std::size_t scalars = [] {
+  if constexpr (requires { P::scalars; })
+    return std::size_t{P::scalars};
+  else
+    return std::size_t{0};
+}();
+
+template <class P>
+inline constexpr bool keeps_own = [] {
+  if constexpr (requires { P::keeps_own; })
+    return bool{P::keeps_own};
+  else
+    return false;
+}();
+
+template <class P>
+inline constexpr bool keeps_weights = [] {
+  if constexpr (requires { P::keeps_weights; })
+    return bool{P::keeps_weights};
+  else
+    return false;
+}();
+
+template <class... S>
+struct type_list {};
+
+/// `type_list<T, …, T, Last...>` with `Count` times T.
+template <std::size_t Count, class T, class... Last>
+struct repeat : repeat<Count - 1, T, T, Last...> {};
+template <class T, class... Last>
+struct repeat<0, T, Last...> {
+  using type = type_list<Last...>;
+};
+
+/// The state arguments of a policy's formula.
+template <class P, class T>
+using state_arguments = typename repeat<state_vectors<P>, T>::type;
+
+/// Number of terms that `observe` returns; 0 without `observe`.
+template <class P, class T, class State>
+inline constexpr std::size_t observed_terms_with = 0;
+template <class P, class T, class... S>
+requires requires(const P& policy, const landed<T>& m, const S&... state) { policy.observe(m, state...); }
+inline constexpr std::size_t observed_terms_with<P, T, type_list<S...>> =
+    std::tuple_size_v<decltype(std::declval<const P&>().observe(std::declval<const landed<T>&>(),
+                                                                std::declval<const S&>()...))>;
+
+template <class P, class T>
+inline constexpr std::size_t observed_terms = observed_terms_with<P, T, state_arguments<P, T>>;
+
+/// What `prepare` of a policy returns; `nothing` without `prepare`.
+template <class P>
+constexpr auto prepare(const P& policy, std::int64_t count) {
+  if constexpr (requires { policy.prepare(count); })
+    return policy.prepare(count);
+  else
+    return nothing{};
+}
+template <std::size_t Terms, class P, std::size_t Scalars>
+constexpr auto prepare(const P& policy, std::int64_t count, const std::array<double, Terms>& sums,
+                       std::array<double, Scalars>& kept) {
+  if constexpr (Terms > 0)
+    return policy.prepare(count, sums, kept);
+  else
+    return prepare(policy, count);
+}
+
+template <class P, class T>
+using coefficients_of = decltype(prepare(std::declval<const P&>(), std::int64_t{},
+                                         std::declval<const std::array<double, observed_terms<P, T>>&>(),
+                                         std::declval<std::array<double, scalars<P>>&>()));
+
+/// The trailing arguments of a policy's formula: its state, then what `prepare` returned, if anything.
+template <class P, class T, class C = coefficients_of<P, T>>
+struct formula_arguments : repeat<state_vectors<P>, T&, const C&> {};
+template <class P, class T>
+struct formula_arguments<P, T, nothing> : repeat<state_vectors<P>, T&> {};
+
+template <class P, class T, class Arguments>
+inline constexpr bool predicts = false;
+template <class P, class T, class... S>
+inline constexpr bool predicts<P, T, type_list<S...>> = requires(const P& policy, const landed<T>& m, S... state) {
+  { policy.predict(m, state...) } -> std::same_as<T>;
+};
+
+template <class P, class T, class Arguments>
+inline constexpr bool applies = false;
+template <class P, class T, class... S>
+inline constexpr bool applies<P, T, type_list<S...>> = requires(const P& policy, T& weight, T gradient, S... state) {
+  policy.apply(weight, gradient, state...);
+};
+
+template <class P, class T, class Arguments>
+inline constexpr bool merges = false;
+template <class P, class T, class... S>
+inline constexpr bool merges<P, T, type_list<S...>> = requires(const P& policy, T weight, const landed<T>& m,
+                                                               S... state) {
+  { policy.merge(weight, m, state...) } -> std::same_as<T>;
+};
+
+}  // namespace detail
+
+/// Estimates the mean gradient in flight from those that landed: `T predict(const landed<T>&, T&... state) const`.
+/// The engine shows it every arrived mean exactly once; a fresh mean (staleness 0) is used as it is, whatever the
+/// predictor returns. With several messages in flight (look-ahead) each prediction starts from the same state.
+template <class P, class T>
+concept GradientPredictor =
+    Element<T> && std::copyable<P> && detail::predicts<P, T, typename detail::formula_arguments<P, T>::type>;
+
+/// Advances a weight by a gradient: `void apply(T& weight, T gradient, T&... state) const`.
+template <class P, class T>
+concept UpdateRule =
+    Element<T> && std::copyable<P> && detail::applies<P, T, typename detail::formula_arguments<P, T>::type>;
+
+/// Joins a rank's own weight and an arrived mean of weights: `T merge(T weight, const landed<T>&, T&... state) const`;
+/// `landed::own` is the rank's snapshot that went into the mean.
+template <class P, class T>
+concept Merge = Element<T> && std::copyable<P> && detail::merges<P, T, typename detail::formula_arguments<P, T>::type>;
+
+namespace detail {
+
+/// Stands for the policies of an averaging, bound to one parameter's state, where a concept is checked.
+template <class T>
+struct bound_archetype {
+  T predict(const landed<T>&) const;
+  void rule(T& weight, T gradient) const;
+  void local_rule(T& weight, T gradient) const;
+  void merge(T& weight, const landed<T>&) const;
+};
+
+template <class A, class T>
+concept advances = requires(const A& a, T& weight, T gradient, bound_archetype<T>& with) {
+  a.advance(weight, gradient, with);
+};
+
+template <class A, class T>
+concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, bound_archetype<T>& with) {
+  a.look_ahead(weight, m, with);
+};
+
+}  // namespace detail
+
+/// What travels, and what its mean does to the weights. An averaging is an aggregate of policies, in members named
+/// `predictor`, `rule`, `local_rule` and `merge` (those that it has), and up to four formulas, which reach their
+/// policies through `with`:
+///
+/// - `T message(T weight, T gradient) const`: what this rank contributes.
+/// - `void absorb(T& weight, const landed<T>&, auto& with) const`: folds an arrived mean into the weights.
+/// - `void advance(T& weight, T gradient, auto& with) const`, optional: a local move before the message is written.
+///   Ranks then hold weights of their own; `consensus` and `finish` take their mean.
+/// - `void look_ahead(T& weight, const landed<T>&, auto& with) const`, optional: the engine then keeps the true weights
+///   to itself and leaves in the user's tensors a prediction of them: a copy, advanced by this formula once for each
+///   message in flight. What it does to rules' state is forgotten again, except `local_rule`'s.
+///
+/// `with.predict(landed)` returns a gradient; `with.rule(weight, gradient)`, `with.local_rule(weight, gradient)` and
+/// `with.merge(weight, landed)` change the weight.
+template <class A, class T>
+concept Averaging = Element<T> && std::copyable<A> &&
+    requires(const A& a, T& weight, T gradient, const landed<T>& m, detail::bound_archetype<T>& with) {
+  { a.message(weight, gradient) } -> std::same_as<T>;
+  a.absorb(weight, m, with);
+};
+
+/// Decides from step numbers alone, so that all ranks decide alike. Steps count from 0.
+///
+/// - `bool launches(std::int64_t step) const`: whether a message leaves at this step.
+/// - `bool due(std::int64_t launched, std::int64_t step) const`: whether the message of step `launched` has to be
+///   absorbed at `step`. Messages are absorbed in the order in which they left.
+/// - `std::int64_t most_in_flight() const`: how many messages can be in flight between two steps at most.
+/// - `static constexpr bool launches_every_step = true;` where that is so. Averagings that send gradients demand it,
+///   since a gradient of a step without a message would be lost.
+template <class D>
+concept DelayPolicy = std::copyable<D> && requires(const D& d, std::int64_t step) {
+  { d.launches(step) } -> std::same_as<bool>;
+  { d.due(step, step) } -> std::same_as<bool>;
+  { d.most_in_flight() } -> std::same_as<std::int64_t>;
+};
+
+/// An operation in flight, which owns its completion. Movable, not copyable.
+///
+/// - `bool test()`: whether it is complete; gives communication a chance to progress; never blocks.
+/// - `void wait()`: blocks until it is complete. Both throw `communication_error` where the transport fails, and may be
+///   called again after completion.
+/// - `std::chrono::steady_clock::time_point landed_at() const`, optional: when it completed, where the transport knows
+///   better than the moment at which `test` or `wait` noticed.
+///
+/// Destroying an unfinished request does not wait. The memory it works on may still be written to: the engine keeps it.
+template <class R>
+concept Request = std::movable<R> && requires(R& request) {
+  { request.test() } -> std::same_as<bool>;
+  request.wait();
+};
+
+/// P ranks that can sum. All operations are collective: every rank calls the same ones, in the same order, with the
+/// same sizes. Calls on one communicator come from one thread at a time.
+///
+/// - `int rank() const`, `int size() const`.
+/// - `C duplicate() const`: the same ranks, on a channel of its own: messages of the two never meet, in whatever order
+///   ranks interleave them.
+/// - `Request start_sum(std::span<T> elements)`: starts summing over ranks, in place; the memory is the operation's
+/// until
+///   it is complete. The result is bitwise the same on every rank. Several may be in flight; they are started in the
+///   same order on all ranks.
+/// - `void broadcast(std::span<std::byte> bytes, int root)`: blocking.
+/// - `void all_gather(std::span<const std::byte> own, std::span<std::byte> all)`: blocking; `own` is equally long on
+///   all ranks, and `all` is `size()` times as long.
+template <class C, class T>
+concept Communicator = Element<T> && std::movable<C> &&
+    requires(C& c, const C& k, std::span<T> elements, std::span<std::byte> bytes, std::span<const std::byte> own) {
+  { k.rank() } -> std::same_as<int>;
+  { k.size() } -> std::same_as<int>;
+  { k.duplicate() } -> std::same_as<C>;
+  { c.start_sum(elements) } -> Request;
+  c.broadcast(bytes, 0);
+  c.all_gather(own, bytes);
+};
+
+}  // namespace syncopate
