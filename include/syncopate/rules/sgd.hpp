@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../concepts.hpp"
+#include "../detail/validate.hpp"
+
+namespace syncopate {
+
+/// Stochastic gradient descent with momentum, as torch.optim.SGD defines it:
+///
+///     g ← g + weight_decay · w
+///     v ← g at the first update, else momentum · v + (1 − dampening) · g
+///     w ← w − learning_rate · (nesterov ? g + momentum · v : v)
+///
+/// Without dampening it is bitwise that recurrence. Dampening is written as g − dampening · g, so that each addition
+/// has one product; the two differ by rounding. Without momentum, dampening has no effect, as in PyTorch.
+///
+/// The velocity does not contain the learning rate: a learning rate that changes between updates acts at once on the
+/// whole step.
+struct sgd {
+  double learning_rate = 0.1;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+
+  static constexpr std::size_t state_vectors = 1;
+
+  /// The step is (g or 0) + carried · v: g + momentum · v for Nesterov, else 0 + 1 · v. The choice compares elements,
+  /// not a bool, since g++ -O2 vectorises the one and not the other.
+  struct coefficients {
+    double dampening, direct, carried;
+  };
+
+  constexpr coefficients prepare(std::int64_t count) const {
+    return {.dampening = count == 0 || momentum == 0 ? 0.0 : dampening,
+            .direct = nesterov ? 1.0 : 0.0,
+            .carried = nesterov ? momentum : 1.0};
+  }
+
+  template <class T>
+  constexpr void apply(T& weight, T gradient, T& velocity, const coefficients& c) const {
+    const T decayed = gradient + T(weight_decay) * weight;
+    const T fresh = decayed - T(c.dampening) * decayed;
+    velocity = fresh + T(momentum) * velocity;
+    const T direct = T(c.direct) > T(0) ? decayed : T(0);
+    const T step = direct + T(c.carried) * velocity;
+    weight -= T(learning_rate) * step;
+  }
+
+  /// Throws `configuration_error` unless learning rate and weight decay are finite and not negative, 0 ≤ momentum < 1,
+  /// 0 ≤ dampening ≤ 1, and Nesterov comes with momentum and without dampening.
+  void validate() const {
+    detail::require_at_least(learning_rate, 0, "sgd.learning_rate");
+    detail::require_below(momentum, 0, 1, "sgd.momentum");
+    detail::require_between(dampening, 0, 1, "sgd.dampening");
+    detail::require_at_least(weight_decay, 0, "sgd.weight_decay");
+    if (nesterov && !(momentum > 0 && dampening == 0))
+      throw configuration_error("syncopate: sgd.nesterov requires momentum above 0 and no dampening, but they are " +
+                                detail::text(momentum) + " and " + detail::text(dampening));
+  }
+};
+
+}  // namespace syncopate
