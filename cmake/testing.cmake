@@ -1,0 +1,53 @@
+# What tests, benchmarks and examples share. Nothing here is seen by a project that uses the library.
+
+find_package(xtensor QUIET)
+find_package(Eigen3 QUIET NO_MODULE)
+
+# Warnings; never exported.
+add_library(syncopate_warnings INTERFACE)
+target_compile_options(
+  syncopate_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+                               $<$<BOOL:${SYNCOPATE_WERROR}>:-Werror>)
+
+# The library with those tensor libraries, header-only all of them, that this machine has.
+add_library(syncopate_adaptors INTERFACE)
+target_link_libraries(syncopate_adaptors INTERFACE syncopate::syncopate $<TARGET_NAME_IF_EXISTS:xtensor>
+                                                   $<TARGET_NAME_IF_EXISTS:Eigen3::Eigen>)
+
+# Ranks are processes or threads already: each one's BLAS stays single-threaded, so that tests do not fight for cores.
+set(syncopate_test_environment OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
+
+# syncopate_add_test(NAME name COMMAND command... [PROCESSORS n] [TIMEOUT seconds])
+function(syncopate_add_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PROCESSORS;TIMEOUT" "COMMAND")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${arg_COMMAND})
+  set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS}
+                                              ENVIRONMENT "${syncopate_test_environment}")
+endfunction()
+
+# syncopate_add_mpi_test(NAME name COMMAND command... RANKS n... [TIMEOUT seconds]): tests name_1, name_2, … on as many
+# ranks, which must find that number in SYNCOPATE_TEST_RANKS: a test that runs on one rank by mistake shall not pass.
+function(syncopate_add_mpi_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "COMMAND;RANKS")
+  foreach(ranks IN LISTS arg_RANKS)
+    syncopate_add_test(NAME ${arg_NAME}_${ranks} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks}
+                       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${syncopate_mpiexec_flags}
+                               ${arg_COMMAND})
+    set_property(TEST ${arg_NAME}_${ranks} APPEND PROPERTY ENVIRONMENT SYNCOPATE_TEST_RANKS=${ranks}
+                                                           OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+    set_property(TEST ${arg_NAME}_${ranks} PROPERTY LABELS mpi)
+  endforeach()
+endfunction()
+
+if(TARGET syncopate::boost_mpi)
+  execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
+  if(mpiexec_version MATCHES "Open MPI|OpenRTE")  # more ranks than cores, which must not spin
+    set(syncopate_mpiexec_flags --oversubscribe --mca mpi_yield_when_idle 1)
+  endif()
+endif()

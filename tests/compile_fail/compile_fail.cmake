@@ -1,0 +1,27 @@
+# Passes if `source` compiles with SYNCOPATE_CONTROL, fails to compile without, and then says what it has to.
+set(ENV{LC_ALL} C)
+set(command ${compiler} -std=c++20 -fsyntax-only -I${include})
+foreach(directory IN LISTS system_include)
+  list(APPEND command -isystem ${directory})
+endforeach()
+
+file(STRINGS ${source} expected REGEX "^// expect: ")
+if(NOT expected)
+  message(FATAL_ERROR "${source} has no line \"// expect: regex\"")
+endif()
+
+execute_process(COMMAND ${command} -DSYNCOPATE_CONTROL ${source} RESULT_VARIABLE result ERROR_VARIABLE output)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${source} does not compile with SYNCOPATE_CONTROL:\n${output}")
+endif()
+
+execute_process(COMMAND ${command} ${source} RESULT_VARIABLE result ERROR_VARIABLE output)
+if(result EQUAL 0)
+  message(FATAL_ERROR "${source} compiles")
+endif()
+foreach(line IN LISTS expected)
+  string(REGEX REPLACE "^// expect: " "" regex "${line}")
+  if(NOT output MATCHES "${regex}")
+    message(FATAL_ERROR "${source} fails without saying \"${regex}\":\n${output}")
+  endif()
+endforeach()

@@ -1,0 +1,10 @@
+# Asks the compiler for all files that `source` includes, and fails if one belongs to another library.
+execute_process(COMMAND ${compiler} -std=c++20 -I${include} -M ${source} OUTPUT_VARIABLE files COMMAND_ERROR_IS_FATAL ANY)
+if(NOT files MATCHES "syncopate/syncopate\\.hpp")
+  message(FATAL_ERROR "the compiler does not list syncopate/syncopate.hpp:\n${files}")
+endif()
+string(REPLACE "${include}" "" files "${files}")
+string(REGEX MATCHALL "[^ \n]*(/boost/|/mpi|mpi\\.h|openmpi|mpich|/xtensor|/xtl/|/xsimd|/[Ee]igen)[^ \n]*" foreign "${files}")
+if(foreign)
+  message(FATAL_ERROR "syncopate/syncopate.hpp includes another library:\n${foreign}")
+endif()
