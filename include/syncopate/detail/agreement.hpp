@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../error.hpp"
+#include "layout.hpp"
+
+/// What ranks tell each other once, at construction, so that a disagreement is an error on all of them and not a hang.
+namespace syncopate::detail {
+
+/// What one rank says of its scheme.
+struct scheme_facts {
+  std::int64_t version;
+  std::uint64_t scheme;  ///< hash of the policies' types
+  std::int64_t most_in_flight;
+  std::uint64_t bucket_bytes;
+  std::uint64_t tensors;
+  std::array<char, 472> fault;  ///< what is wrong with this rank's arguments, as text that ends with a zero
+};
+
+constexpr std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+template <class C, class T>
+std::vector<T> gather(C& communicator, std::span<const T> own) {
+  std::vector<T> all(own.size() * static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(std::as_bytes(own), std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+/// "rank 0 has …, ranks 1 and 2 have …": groups ranks by what `describe(rank)` says of them.
+template <class Describe>
+std::string by_rank(int ranks, Describe describe) {
+  std::vector<std::string> said;
+  std::vector<std::vector<int>> by;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string text = describe(rank);
+    const auto found = std::ranges::find(said, text);
+    if (found == said.end()) {
+      said.push_back(text);
+      by.push_back({rank});
+    } else {
+      by[static_cast<std::size_t>(found - said.begin())].push_back(rank);
+    }
+  }
+  std::string result;
+  for (std::size_t group = 0; group < said.size(); ++group) {
+    if (group > 0) result += "; ";
+    result += by[group].size() == 1 ? "rank " : "ranks ";
+    for (std::size_t i = 0; i < by[group].size(); ++i) result += (i ? ", " : "") + std::to_string(by[group][i]);
+    result += ": " + said[group];
+  }
+  return result;
+}
+
+/// Collective. Throws the same error on every rank where ranks disagree or where one of them has a fault.
+template <class C>
+void agree(C& communicator, const scheme_facts& own, std::span<const tensor_facts> tensors) {
+  const int ranks = communicator.size();
+  const auto all = gather(communicator, std::span<const scheme_facts>(&own, 1));
+  const auto of = [&](int rank) -> const scheme_facts& { return all[static_cast<std::size_t>(rank)]; };
+  const auto differ = [&](auto member) {
+    return std::ranges::any_of(all, [&](const auto& f) { return f.*member != own.*member; });
+  };
+
+  for (int rank = 0; rank < ranks; ++rank)
+    if (of(rank).fault[0] != 0)
+      throw configuration_error(of(rank).fault.data() +
+                                (ranks > 1 ? " (rank " + std::to_string(rank) + ")" : std::string{}));
+  if (differ(&scheme_facts::version))
+    throw configuration_error("syncopate: ranks were built with different versions of the library: " +
+                              by_rank(ranks, [&](int r) { return std::to_string(of(r).version); }));
+  if (differ(&scheme_facts::scheme))
+    throw configuration_error("syncopate: ranks were given different schemes: " +
+                              by_rank(ranks, [&](int r) { return "scheme " + std::to_string(of(r).scheme); }));
+  if (differ(&scheme_facts::most_in_flight))
+    throw configuration_error("syncopate: ranks were given different delays: " + by_rank(ranks, [&](int r) {
+                                return std::to_string(of(r).most_in_flight) + " messages in flight";
+                              }));
+  if (differ(&scheme_facts::bucket_bytes))
+    throw configuration_error("syncopate: ranks were given different bucket sizes: " +
+                              by_rank(ranks, [&](int r) { return std::to_string(of(r).bucket_bytes) + " bytes"; }));
+
+  // Lengths may differ, so the shorter layouts are padded before they are compared.
+  std::uint64_t longest = 0;
+  for (const scheme_facts& f : all) longest = std::max(longest, f.tensors);
+  std::vector<tensor_facts> padded(tensors.begin(), tensors.end());
+  padded.resize(longest, tensor_facts{0, 0});
+  const auto layouts = gather(communicator, std::span<const tensor_facts>(padded));
+  for (std::size_t t = 0; t < longest; ++t) {
+    const auto at = [&](int rank) { return layouts[static_cast<std::size_t>(rank) * longest + t]; };
+    for (int rank = 1; rank < ranks; ++rank)
+      if (at(rank) != at(0))
+        throw layout_error(
+            "syncopate: ranks have different layouts, first at tensor " + std::to_string(t) + ": " +
+            by_rank(ranks, [&](int r) { return at(r).element_bytes == 0 ? "no such tensor" : at(r).text(); }));
+  }
+}
+
+}  // namespace syncopate::detail

@@ -1,0 +1,449 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../concepts.hpp"
+#include "../error.hpp"
+#include "buffer.hpp"
+#include "elementwise.hpp"
+#include "measurement.hpp"
+#include "roles.hpp"
+
+namespace syncopate::detail {
+
+/// One message of a bucket, from its launch until its memory is needed again.
+template <class T, class R>
+struct message {
+  buffer<T> sum;           ///< contributions, then their sum over ranks; the last element counts samples
+  buffer<T> own;           ///< what this rank contributed, where a policy keeps it
+  buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
+  std::optional<R> request;
+  std::int64_t step = 0;
+  measurement::clock::time_point launched, landed;
+};
+
+/// A tensor's place in its bucket.
+struct piece {
+  std::size_t tensor;       ///< its number among the tensors of this element type
+  std::size_t offset;       ///< where its elements begin in the bucket's vectors
+  std::size_t size;         ///< number of elements
+  std::size_t first_group;  ///< where its groups of observed sums begin
+};
+
+/// Tensors that travel together, everything that the engine keeps for them, and the loops that run over it.
+template <class T, class C, class A>
+class bucket {
+  using request = decltype(std::declval<C&>().start_sum(std::declval<std::span<T>>()));
+  using slot = message<T, request>;
+  using P = predictor_type<A>;
+  using U = rule_type<A>;
+  using L = local_rule_type<A>;
+  using M = merge_type<A>;
+  static constexpr std::size_t terms = observed_terms<P, T>;
+  static constexpr bool predicts_ahead = looks_ahead<A, T>;
+
+ public:
+  /// `most_in_flight` messages can be in flight between two steps.
+  bucket(std::vector<piece> pieces, std::int64_t most_in_flight) : pieces_(std::move(pieces)) {
+    for (piece& p : pieces_) {
+      p.offset = size_;
+      p.first_group = groups_;
+      size_ += p.size;
+      groups_ += (p.size + chunk_length - 1) / chunk_length;
+    }
+    const auto make_vectors = [&](auto& vectors) {
+      for (auto& vector : vectors) vector = buffer<T>(size_);
+    };
+    make_vectors(predictor_state_);
+    make_vectors(rule_state_);
+    make_vectors(local_rule_state_);
+    make_vectors(merge_state_);
+    if constexpr (terms > 0) scalars_.resize(groups_);
+    if constexpr (predicts_ahead) weights_ = buffer<T>(size_);
+    ring_.resize(static_cast<std::size_t>(most_in_flight) + 1);
+    for (slot& m : ring_) {
+      m.sum = buffer<T>(size_ + 1);
+      if constexpr (any_keeps_own<A>) m.own = buffer<T>(size_);
+      if constexpr (any_keeps_weights<A>) m.weights_then = buffer<T>(size_);
+    }
+    prepared_rules_.reserve(ring_.size());
+  }
+
+  bucket(bucket&&) = default;
+  bucket& operator=(bucket&&) = default;
+
+  /// Memory that a transport may still write to is given up, not freed.
+  ~bucket() {
+    for (slot& m : ring_)
+      if (!has_landed(m)) std::move(m.sum).leak();
+  }
+
+  std::span<const piece> pieces() const { return pieces_; }
+  std::int64_t in_flight() const { return launched_ - absorbed_; }
+  std::int64_t launched() const { return launched_; }
+  std::int64_t absorbed() const { return absorbed_; }
+
+  /// The true weights, where the averaging looks ahead.
+  std::span<const T> weights_of(const piece& p) const { return {weights_.data() + p.offset, p.size}; }
+
+  /// Takes the weights to start from.
+  void start(std::span<const std::span<T>> weights) {
+    if constexpr (predicts_ahead)
+      for (const piece& p : pieces_) std::ranges::copy(weights[p.tensor], weights_.data() + p.offset);
+  }
+
+  /// The local move of one step and, if `launches`, the message. Reads gradients, which may be overwritten afterwards.
+  void leave(const A& averaging, C& communicator, std::int64_t step, bool launches, double samples,
+             std::span<const std::span<T>> weights, std::span<const std::span<const T>> gradients,
+             measurement& measured) {
+    if constexpr (!advances<A, T>)
+      if (!launches) return;
+    if (launches && in_flight() == static_cast<std::int64_t>(ring_.size()))
+      throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
+    slot& out = at(launched_);
+    const placed_policies<A, T> policies = place(averaging);
+    for (const piece& p : pieces_) {
+      const placed_policies<A, T> here = policies.advanced_by(p.offset);
+      if (launches)
+        leave<true>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, T(samples));
+      else
+        leave<false>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, T(samples));
+    }
+    ++advanced_;
+    if (!launches) return;
+    out.sum[size_] = T(samples);
+    out.step = step;
+    out.launched = measurement::clock::now();
+    out.request.emplace(communicator.start_sum(out.sum.elements()));
+    measured.blocked(out.launched, measurement::clock::now());
+    ++launched_;
+    measured.taken.bytes += out.sum.size() * sizeof(T);
+  }
+
+  /// Absorbs what `due(launch step)` says, then leaves in the user's tensors what the averaging wants there.
+  template <class Due>
+  void land(const A& averaging, std::int64_t step, Due due, std::span<const std::span<T>> weights,
+            measurement& measured) {
+    bool absorbed_all = true;
+    while (in_flight() > 0 && due(at(absorbed_).step)) {
+      wait(at(absorbed_), measured);
+      ++absorbed_;
+      absorbed_all = in_flight() == 0 || !due(at(absorbed_).step);
+      arrive<true>(averaging, step, weights, absorbed_all);
+      seen_ = launched_;
+    }
+    if constexpr (predicts_ahead)
+      if (seen_ < launched_) arrive<false>(averaging, step, weights, true);
+    seen_ = launched_;
+  }
+
+  /// Lets messages in flight progress.
+  void poll() {
+    for (std::int64_t number = absorbed_; number < launched_; ++number)
+      if (!test(at(number))) return;
+  }
+
+ private:
+  slot& at(std::int64_t number) { return ring_[static_cast<std::size_t>(number) % ring_.size()]; }
+
+  static bool has_landed(slot& m) noexcept try { return !m.request || m.request->test(); } catch (...) {
+    return false;
+  }
+
+  /// Whether a message has landed; notes when.
+  static bool test(slot& m) {
+    if (!m.request) return true;
+    if (!m.request->test()) return false;
+    if constexpr (requires { m.request->landed_at(); })
+      m.landed = m.request->landed_at();
+    else
+      m.landed = measurement::clock::now();
+    m.request.reset();
+    return true;
+  }
+
+  static void wait(slot& m, measurement& measured) {
+    if (!test(m)) {
+      const auto begin = measurement::clock::now();
+      m.request->wait();
+      m.request.reset();
+      m.landed = measurement::clock::now();
+      measured.blocked(begin, m.landed);
+    }
+    measured.in_flight(m.launched, m.landed);
+  }
+
+  template <class Policy, std::size_t N>
+  static placed<Policy, T> place(const Policy& policy, const std::array<buffer<T>, N>& state, std::int64_t count) {
+    std::array<T*, N> vectors{};
+    for (std::size_t v = 0; v < N; ++v) vectors[v] = state[v].data();
+    if constexpr (observed_terms < Policy, T >> 0)
+      return {policy, {}, vectors};  // prepared group by group
+    else
+      return {policy, prepare(policy, count), vectors};
+  }
+
+  /// The policies at the beginning of the bucket, for the next local move or the mean that landed last.
+  placed_policies<A, T> place(const A& averaging) const {
+    const std::int64_t earlier = absorbed_ > 0 ? absorbed_ - 1 : 0;
+    return {place(predictor_of(averaging), predictor_state_, earlier),
+            place(rule_of(averaging), rule_state_, advances<A, T> ? advanced_ : earlier),
+            place(local_rule_of(averaging), local_rule_state_, looked_ahead_),
+            place(merge_of(averaging), merge_state_, earlier)};
+  }
+
+  template <bool Launches>
+  static void leave(const A& averaging, const placed_policies<A, T>& policies, const piece& p, T* weights,
+                    const T* gradients, slot& out, T samples) {
+    for_each_chunk(p.size, [&](std::size_t begin, auto length) {
+      const A formulas = averaging;
+      const placed_policies<A, T> here = policies.advanced_by(begin);
+      T* const weight = weights + begin;
+      const T* const gradient = gradients + begin;
+      [[maybe_unused]] T* const sum = out.sum.data() + p.offset + begin;
+      [[maybe_unused]] T* const own = any_keeps_own<A> ? out.own.data() + p.offset + begin : nullptr;
+      [[maybe_unused]] T* const then = any_keeps_weights<A> ? out.weights_then.data() + p.offset + begin : nullptr;
+      for_each_element(length, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        if constexpr (Launches && any_keeps_weights<A>) then[i] = weight[i];
+        if constexpr (advances<A, T>) {
+          const bound<A, T, false> with{here, i};
+          formulas.advance(weight[i], gradient[i], with);
+        }
+        if constexpr (Launches) {
+          const T contribution = formulas.message(weight[i], gradient[i]);
+          if constexpr (any_keeps_own<A>) own[i] = contribution;
+          sum[i] = contribution * samples;
+        }
+      });
+    });
+  }
+
+  /// Where a mean lies and what belongs to it, from some element on. Pointers to what is not kept are null.
+  struct arrival {
+    const T* sum = nullptr;  ///< null: nothing has landed yet
+    T inverse{};             ///< of the number of samples
+    const T* own = nullptr;
+    const T* weight = nullptr;
+    const T* weight_then = nullptr;
+    int staleness = 0;
+
+    arrival advanced_by(std::size_t offset) const {
+      arrival result = *this;
+      for (const T** start : {&result.sum, &result.own, &result.weight, &result.weight_then})
+        if (*start) *start += offset;
+      return result;
+    }
+    SYNCOPATE_ALWAYS_INLINE landed<T> at(std::size_t i, T mean) const {
+      landed<T> m{mean, T(0), T(0), T(0), staleness};
+      if constexpr (any_keeps_own<A>) m.own = own[i];
+      if constexpr (any_keeps_weights<A>) {
+        m.weight = weight[i];
+        m.weight_then = weight_then[i];
+      }
+      return m;
+    }
+    /// Scaled in a loop of its own, so that no formula can be contracted with the scaling: whatever uses a mean sees
+    /// the same bits.
+    template <std::size_t N>
+    SYNCOPATE_ALWAYS_INLINE void means(length<N> count, T* mean) const {
+      if (sum)
+        for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA { mean[i] = sum[i] * inverse; });
+      else
+        std::fill_n(mean, N, T(0));
+    }
+  };
+
+  /// Sums what the predictor observes over `count` elements, and prepares it.
+  static auto observe(const placed<P, T>& predictor, const arrival& a, std::size_t count, std::int64_t earlier,
+                      std::array<double, scalars<P>>& kept) {
+    std::array<double, terms> sums{};
+    for_each_chunk(count, [&](std::size_t begin, auto length) {
+      constexpr std::size_t n = decltype(length)::value;
+      constexpr std::size_t lanes = n < small_chunk_length ? n : small_chunk_length;
+      const placed<P, T> here = predictor.advanced_by(begin);
+      const arrival there = a.advanced_by(begin);
+      alignas(64) T mean[n];
+      there.means(length, mean);
+      alignas(64) T partial[terms][lanes] = {};
+      for (std::size_t first = 0; first < n; first += lanes)
+        for_each_element(detail::length<lanes>{}, [&](std::size_t lane) SYNCOPATE_INLINE_LAMBDA {
+          const std::size_t i = first + lane;
+          [&]<std::size_t... S, std::size_t... K>(std::index_sequence<S...>, std::index_sequence<K...>)
+              SYNCOPATE_INLINE_LAMBDA {
+            const std::array<T, terms> seen =
+                here.policy.observe(there.at(i, mean[i]), std::as_const(here.state[S][i])...);
+            ((partial[K][lane] += seen[K]), ...);
+          }
+          (std::make_index_sequence<state_vectors<P>>{}, std::make_index_sequence<terms>{});
+        });
+      for (std::size_t k = 0; k < terms; ++k)
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[k] += static_cast<double>(partial[k][lane]);
+    });
+    return predictor.policy.prepare(earlier, sums, kept);
+  }
+
+  /// Absorbs the mean of the message that landed last, if `Arrived`; looks ahead over the messages in flight, if
+  /// `looks_ahead_now`.
+  template <bool Arrived>
+  void arrive(const A& averaging, std::int64_t step, std::span<const std::span<T>> weights, bool looks_ahead_now) {
+    const bool fresh = Arrived && at(absorbed_ - 1).step == step;
+    if (!predicts_ahead && !std::same_as<P, absent> && fresh)
+      arrive<Arrived, !predicts_ahead>(averaging, step, weights, looks_ahead_now);
+    else
+      arrive<Arrived, false>(averaging, step, weights, looks_ahead_now);
+  }
+
+  template <bool Arrived, bool Fresh>
+  void arrive(const A& averaging, std::int64_t step, std::span<const std::span<T>> weights, bool looks_ahead_now) {
+    const placed_policies<A, T> policies = place(averaging);
+    prepared_rules_.clear();
+    if constexpr (predicts_ahead)
+      for (std::int64_t k = 0; k < in_flight(); ++k)
+        prepared_rules_.push_back(prepare(rule_of(averaging), absorbed_ + k));
+    const std::int64_t earlier = Arrived ? absorbed_ - 1 : absorbed_;
+    const slot* const last = absorbed_ > 0 ? &at(absorbed_ - 1) : nullptr;
+    const double samples = last ? static_cast<double>(last->sum[size_]) : 0;
+    for (const piece& p : pieces_) {
+      T* const user = weights[p.tensor].data();
+      T* const weight = predicts_ahead ? weights_.data() + p.offset : user;
+      arrival mean;
+      if (last) {
+        mean = {last->sum.data(), samples > 0 ? T(1 / samples) : T(0), last->own.data(),
+                nullptr,          last->weights_then.data(),           static_cast<int>(step - last->step)};
+        mean = mean.advanced_by(p.offset);
+        mean.weight = weight;
+      }
+      const placed_policies<A, T> here = policies.advanced_by(p.offset);
+      const std::size_t group = observes_chunks(averaging) ? chunk_length : p.size;
+      for (std::size_t begin = 0; begin < p.size; begin += group) {
+        const std::size_t count = std::min(group, p.size - begin);
+        placed_policies<A, T> prepared = here.advanced_by(begin);
+        if constexpr (terms > 0) {
+          std::array<double, scalars<P>>& kept = scalars_[p.first_group + begin / chunk_length];
+          std::array<double, scalars<P>> scratch = kept;
+          arrival seen = mean.advanced_by(begin);
+          if (predicts_ahead && in_flight() > 0) seen = predicted_for(absorbed_, seen, p.offset + begin);
+          prepared.predictor.prepared = observe(prepared.predictor, seen, count, earlier, Arrived ? kept : scratch);
+        }
+        for_each_chunk(count, [&](std::size_t offset, auto length) {
+          const std::size_t at = begin + offset;
+          const placed_policies<A, T> placed_here = prepared.advanced_by(offset);
+          const arrival arrived_here = mean.advanced_by(at);
+          alignas(64) T means[decltype(length)::value];
+          arrived_here.means(length, means);
+          if constexpr (Arrived) absorb<Fresh>(averaging, placed_here, arrived_here, weight + at, means, length);
+          if constexpr (predicts_ahead) {
+            const bool looks = looks_ahead_now && in_flight() > 0;
+            if (Arrived && !looks) learn(placed_here, arrived_here, means, length);
+            if (looks)
+              look_ahead<Arrived>(averaging, placed_here, arrived_here, p.offset + at, weight + at, user + at, means,
+                                  length);
+            else if (looks_ahead_now)
+              std::copy_n(weight + at, decltype(length)::value, user + at);
+          }
+        });
+      }
+    }
+    if (in_flight() > 0 && looks_ahead_now) ++looked_ahead_;
+  }
+
+  /// What is known of the gradient that message `number` carries, given the mean that landed last.
+  arrival predicted_for(std::int64_t number, arrival known, std::size_t offset) {
+    const slot& m = at(number);
+    if constexpr (any_keeps_own<A>) known.own = m.own.data() + offset;
+    if constexpr (any_keeps_weights<A>) {
+      known.weight = m.weights_then.data() + offset;
+      if (!known.weight_then) known.weight_then = known.weight;
+    }
+    known.staleness = absorbed_ > 0 ? static_cast<int>(m.step - at(absorbed_ - 1).step) : 0;
+    return known;
+  }
+
+  template <bool Fresh, std::size_t N>
+  static void absorb(const A& averaging, const placed_policies<A, T>& policies, const arrival& arrived, T* weight,
+                     const T* means, length<N> count) {
+    const A formulas = averaging;
+    const placed_policies<A, T> here = policies;
+    const arrival known = arrived;
+    for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+      const bound<A, T, Fresh> with{here, i};
+      formulas.absorb(weight[i], known.at(i, means[i]), with);
+    });
+  }
+
+  /// Shows the predictor a mean from which nothing is to be predicted.
+  template <std::size_t N>
+  static void learn(const placed_policies<A, T>& policies, const arrival& arrived, const T* means, length<N> count) {
+    if constexpr (state_vectors < P >> 0) {
+      const placed_policies<A, T> here = policies;
+      const arrival known = arrived;
+      for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        bound<A, T, false>{here, i}.predict(known.at(i, means[i]));
+      });
+    }
+  }
+
+  /// Leaves in `user` the weights, advanced by one predicted gradient for each message in flight, oldest first. The
+  /// predictor's history moves on once for the arrived mean, the rule's state not at all.
+  template <bool Arrived, std::size_t N>
+  void look_ahead(const A& averaging, const placed_policies<A, T>& policies, const arrival& arrived, std::size_t offset,
+                  const T* weight, T* user, const T* means, length<N> count) {
+    const A formulas = averaging;
+    alignas(64) T weights[N];
+    std::copy_n(weight, N, weights);
+    alignas(64) std::array<std::array<T, N>, state_vectors<U>> rule_state;
+    alignas(64) std::array<std::array<T, N>, state_vectors<P>> history, scratch;
+    placed_policies<A, T> here = policies;
+    for (std::size_t v = 0; v < state_vectors<U>; ++v) {
+      std::copy_n(policies.rule.state[v], N, rule_state[v].data());
+      here.rule.state[v] = rule_state[v].data();
+    }
+    if (!Arrived || in_flight() > 1)
+      for (std::size_t v = 0; v < state_vectors<P>; ++v) std::copy_n(policies.predictor.state[v], N, history[v].data());
+    for (std::int64_t k = 0; k < in_flight(); ++k) {
+      if (!Arrived || k > 0) {
+        scratch = history;
+        for (std::size_t v = 0; v < state_vectors<P>; ++v) here.predictor.state[v] = scratch[v].data();
+      }
+      here.rule.prepared = prepared_rules_[static_cast<std::size_t>(k)];
+      const placed_policies<A, T> now = here;
+      const arrival known = predicted_for(absorbed_ + k, arrived, offset);
+      for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        const bound<A, T, false> with{now, i};
+        formulas.look_ahead(weights[i], known.at(i, means[i]), with);
+      });
+    }
+    std::copy_n(weights, N, user);
+  }
+
+  static bool observes_chunks([[maybe_unused]] const A& averaging) {
+    if constexpr (requires { averaging.predictor.per; })
+      return averaging.predictor.per == granularity::chunk;
+    else
+      return false;
+  }
+
+  std::vector<piece> pieces_;
+  std::size_t size_ = 0;    ///< elements of all pieces
+  std::size_t groups_ = 0;  ///< chunks of all pieces
+  std::array<buffer<T>, state_vectors<P>> predictor_state_;
+  std::array<buffer<T>, state_vectors<U>> rule_state_;
+  std::array<buffer<T>, state_vectors<L>> local_rule_state_;
+  std::array<buffer<T>, state_vectors<M>> merge_state_;
+  std::vector<std::array<double, scalars<P>>> scalars_;  ///< of each group
+  buffer<T> weights_;                                    ///< the true ones, where the averaging looks ahead
+  std::vector<slot> ring_;
+  std::vector<coefficients_of<U, T>> prepared_rules_;  ///< for each message in flight
+  std::int64_t launched_ = 0, absorbed_ = 0, advanced_ = 0, looked_ahead_ = 0;
+  std::int64_t seen_ = 0;  ///< messages that were in flight when the user's weights were written
+};
+
+}  // namespace syncopate::detail

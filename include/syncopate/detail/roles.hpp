@@ -1,0 +1,123 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "../concepts.hpp"
+#include "elementwise.hpp"
+
+/// The policies inside an averaging, found by the name of the member, and what binds them to the engine's memory.
+namespace syncopate::detail {
+
+/// Stands for a policy that an averaging does not have.
+struct absent {};
+
+#define SYNCOPATE_ROLE(name)                         \
+  template <class A>                                 \
+  constexpr decltype(auto) name##_of(A& averaging) { \
+    if constexpr (requires { averaging.name; })      \
+      return (averaging.name);                       \
+    else                                             \
+      return absent{};                               \
+  }                                                  \
+  template <class A>                                 \
+  using name##_type = std::remove_cvref_t<decltype(name##_of(std::declval<A&>()))>;
+
+SYNCOPATE_ROLE(predictor)
+SYNCOPATE_ROLE(rule)
+SYNCOPATE_ROLE(local_rule)
+SYNCOPATE_ROLE(merge)
+#undef SYNCOPATE_ROLE
+
+/// Calls `visit(policy)` for each policy of an averaging, and for the averaging itself.
+template <class A, class Visitor>
+constexpr void for_each_policy(const A& averaging, Visitor visit) {
+  visit(averaging);
+  visit(predictor_of(averaging));
+  visit(rule_of(averaging));
+  visit(local_rule_of(averaging));
+  visit(merge_of(averaging));
+}
+
+template <class A>
+inline constexpr bool any_keeps_own = keeps_own<A> || keeps_own<predictor_type<A>> || keeps_own<merge_type<A>>;
+template <class A>
+inline constexpr bool any_keeps_weights =
+    keeps_weights<A> || keeps_weights<predictor_type<A>> || keeps_weights<merge_type<A>>;
+
+/// Throws the policies' own `configuration_error` where they have something against their hyper-parameters.
+template <class P>
+constexpr void validate(const P& policy) {
+  if constexpr (requires { policy.validate(); }) policy.validate();
+}
+
+/// A policy, what `prepare` returned for this update, and where its state vectors begin.
+template <class P, class T>
+struct placed {
+  P policy;
+  coefficients_of<P, T> prepared;
+  std::array<T*, state_vectors<P>> state;
+
+  placed advanced_by(std::size_t offset) const {
+    placed result = *this;
+    for (T*& vector : result.state) vector += offset;
+    return result;
+  }
+
+  /// `formula(policy, state of element i..., prepared)`.
+  template <class Formula>
+  SYNCOPATE_ALWAYS_INLINE constexpr auto at(std::size_t i, Formula formula) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) SYNCOPATE_INLINE_LAMBDA {
+      if constexpr (std::same_as<coefficients_of<P, T>, nothing>)
+        return formula(state[I][i]...);
+      else
+        return formula(state[I][i]..., prepared);
+    }
+    (std::make_index_sequence<state_vectors<P>>{});
+  }
+};
+
+/// All policies of an averaging, placed.
+template <class A, class T>
+struct placed_policies {
+  placed<predictor_type<A>, T> predictor;
+  placed<rule_type<A>, T> rule;
+  placed<local_rule_type<A>, T> local_rule;
+  placed<merge_type<A>, T> merge;
+
+  placed_policies advanced_by(std::size_t offset) const {
+    return {predictor.advanced_by(offset), rule.advanced_by(offset), local_rule.advanced_by(offset),
+            merge.advanced_by(offset)};
+  }
+};
+
+/// What an averaging's formulas see as `with`: its policies, bound to the state of element i.
+template <class A, class T, bool Fresh>
+struct bound {
+  const placed_policies<A, T>& policies;
+  std::size_t i;
+
+  /// A fresh mean needs no prediction, but the predictor sees it, for its history.
+  SYNCOPATE_ALWAYS_INLINE constexpr T predict(const landed<T>& m) const {
+    const T predicted =
+        policies.predictor.at(i, [&](auto&... state) { return policies.predictor.policy.predict(m, state...); });
+    if constexpr (Fresh)
+      return m.mean;
+    else
+      return predicted;
+  }
+  SYNCOPATE_ALWAYS_INLINE constexpr void rule(T& weight, T gradient) const {
+    policies.rule.at(i, [&](auto&... state) { policies.rule.policy.apply(weight, gradient, state...); });
+  }
+  SYNCOPATE_ALWAYS_INLINE constexpr void local_rule(T& weight, T gradient) const {
+    policies.local_rule.at(i, [&](auto&... state) { policies.local_rule.policy.apply(weight, gradient, state...); });
+  }
+  SYNCOPATE_ALWAYS_INLINE constexpr void merge(T& weight, const landed<T>& m) const {
+    weight = policies.merge.at(i, [&](auto&... state) { return policies.merge.policy.merge(weight, m, state...); });
+  }
+};
+
+}  // namespace syncopate::detail

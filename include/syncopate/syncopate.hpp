@@ -1,0 +1,38 @@
+#pragma once
+
+/// All that needs nothing but the standard library. It leaves out what needs another library:
+///
+/// - `syncopate/communicators/boost_mpi.hpp` (Boost.MPI)
+/// - `syncopate/adaptors/xtensor.hpp` (xtensor), `syncopate/adaptors/eigen.hpp` (Eigen)
+
+#include "averaging/gradient_averaging.hpp"
+#include "averaging/local_rule_averaging.hpp"
+#include "averaging/lookahead_averaging.hpp"
+#include "averaging/weight_averaging.hpp"
+#include "communicators/loopback.hpp"
+#include "communicators/thread_team.hpp"
+#include "concepts.hpp"
+#include "delays/fixed_delay.hpp"
+#include "delays/periodic_delay.hpp"
+#include "delays/warm_up.hpp"
+#include "error.hpp"
+#include "merges/blend.hpp"
+#include "merges/replace.hpp"
+#include "merges/two_parameter_merge.hpp"
+#include "predictors/adaptive_exponential_smoothing.hpp"
+#include "predictors/blended_gradient.hpp"
+#include "predictors/delay_compensation.hpp"
+#include "predictors/exponential_smoothing.hpp"
+#include "predictors/gain_laws/cosine_gate.hpp"
+#include "predictors/gain_laws/fixed_gain.hpp"
+#include "predictors/gain_laws/tracking_signal.hpp"
+#include "predictors/linear_extrapolation.hpp"
+#include "predictors/local_gradient.hpp"
+#include "predictors/no_prediction.hpp"
+#include "rules/adamw.hpp"
+#include "rules/sgd.hpp"
+#include "schemes.hpp"
+#include "statistics.hpp"
+#include "tensor.hpp"
+#include "update_scheme.hpp"
+#include "version.hpp"
