@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/syncopate)
 install(DIRECTORY include/syncopate DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS syncopate EXPORT syncopate-targets)
+install(TARGETS syncopate EXPORT syncopate-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT syncopate-targets NAMESPACE syncopate:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/syncopate-config.cmake.in syncopate-config.cmake INSTALL_DESTINATION ${package_dir}
