@@ -23,10 +23,11 @@ namespace syncopate {
 
 namespace detail {
 
+/// By way of the storage, since `data()` of an adaptor of constant memory does not compile on a variable.
 template <class X>
 struct xtensor_elements {
-  static constexpr auto elements(X& tensor) { return std::span(tensor.data(), tensor.size()); }
-  static constexpr auto elements(const X& tensor) { return std::span(tensor.data(), tensor.size()); }
+  static constexpr auto elements(X& tensor) { return std::span(tensor.storage().data(), tensor.size()); }
+  static constexpr auto elements(const X& tensor) { return std::span(tensor.storage().data(), tensor.size()); }
 };
 
 }  // namespace detail
