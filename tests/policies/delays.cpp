@@ -22,7 +22,7 @@ static_assert(launches_every_step<fixed_delay> && launches_every_step<warm_up<fi
 static_assert(!launches_every_step<periodic_delay> && !launches_every_step<warm_up<periodic_delay>>);
 
 static_assert(std::same_as<decltype(warm_up{200, fixed_delay{1}}), warm_up<fixed_delay>>);
-static_assert(warm_up{.steps = 3, .then = periodic_delay{2, 1}}.launches(4));
+static_assert(warm_up{3, periodic_delay{2, 1}}.launches(4));
 static_assert(fixed_delay{2}.due(5, 7) && !fixed_delay{2}.due(5, 6));
 
 namespace {
