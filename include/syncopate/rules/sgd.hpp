@@ -14,8 +14,8 @@ namespace syncopate {
 ///     v ← g at the first update, else momentum · v + (1 − dampening) · g
 ///     w ← w − learning_rate · (nesterov ? g + momentum · v : v)
 ///
-/// Without dampening it is bitwise that recurrence. Dampening is written as g − dampening · g, so that each addition
-/// has one product; the two differ by rounding. Without momentum, dampening has no effect, as in PyTorch.
+/// Without dampening it is bitwise that recurrence. With dampening the two differ by rounding, since it is
+/// written as g − dampening · g. Without momentum, dampening has no effect, as in PyTorch.
 ///
 /// The velocity does not contain the learning rate: a learning rate that changes between updates acts at once on the
 /// whole step.
@@ -28,15 +28,15 @@ struct sgd {
 
   static constexpr std::size_t state_vectors = 1;
 
-  /// The step is (g or 0) + carried · v: g + momentum · v for Nesterov, else 0 + 1 · v. The choice compares elements,
-  /// not a bool, since g++ -O2 vectorises the one and not the other.
+  /// The step is direct + carried · v: g + momentum · v for Nesterov, else 0 + 1 · v. Both `fresh` and `direct` are
+  /// written as x − factor · x, exact for the factors 0 and 1: a branch-free form with one product per addition.
   struct coefficients {
-    double dampening, direct, carried;
+    double dampening, withheld, carried;
   };
 
   constexpr coefficients prepare(std::int64_t count) const {
     return {.dampening = count == 0 || momentum == 0 ? 0.0 : dampening,
-            .direct = nesterov ? 1.0 : 0.0,
+            .withheld = nesterov ? 0.0 : 1.0,
             .carried = nesterov ? momentum : 1.0};
   }
 
@@ -45,7 +45,7 @@ struct sgd {
     const T decayed = gradient + T(weight_decay) * weight;
     const T fresh = decayed - T(c.dampening) * decayed;
     velocity = fresh + T(momentum) * velocity;
-    const T direct = T(c.direct) > T(0) ? decayed : T(0);
+    const T direct = decayed - T(c.withheld) * decayed;
     const T step = direct + T(c.carried) * velocity;
     weight -= T(learning_rate) * step;
   }
