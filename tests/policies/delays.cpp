@@ -23,6 +23,9 @@ static_assert(!launches_every_step<periodic_delay> && !launches_every_step<warm_
 
 static_assert(std::same_as<decltype(warm_up{200, fixed_delay{1}}), warm_up<fixed_delay>>);
 static_assert(warm_up{3, periodic_delay{2, 1}}.launches(4));
+// A message of the warm-up is due at once, even if it is asked for later.
+static_assert(warm_up{3, fixed_delay{2}}.due(2, 2) && warm_up{3, fixed_delay{2}}.due(2, 3));
+static_assert(!warm_up{3, fixed_delay{2}}.due(3, 4) && warm_up{3, fixed_delay{2}}.due(3, 5));
 static_assert(fixed_delay{2}.due(5, 7) && !fixed_delay{2}.due(5, 6));
 
 namespace {
