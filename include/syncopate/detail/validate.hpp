@@ -25,8 +25,8 @@ std::string text(Number value) {
 
 template <Hyperparameter Number>
 [[noreturn]] void refuse(Number value, std::string_view name, const std::string& expectation) {
-  throw configuration_error("syncopate: " + std::string(name) + " must be " +
-                            (std::floating_point<Number> ? "a finite number " : "") + expectation + ", but is " +
+  constexpr const char* kind = std::floating_point<Number> ? "a finite number " : "a whole number ";
+  throw configuration_error("syncopate: " + std::string(name) + " must be " + kind + expectation + ", but is " +
                             text(value));
 }
 
