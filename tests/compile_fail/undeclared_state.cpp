@@ -1,7 +1,7 @@
 // A predictor whose formula asks for a state vector that it does not declare.
-// expect: constraints not satisfied|no matching function
-// expect: GradientPredictor
-#include <syncopate/concepts.hpp>
+// expect: syncopate: the averaging's predictor must be a GradientPredictor
+#include <syncopate/syncopate.hpp>
+#include <vector>
 
 struct smoothing {
 #ifdef SYNCOPATE_CONTROL
@@ -13,7 +13,8 @@ struct smoothing {
   }
 };
 
-template <syncopate::GradientPredictor<float> Predictor>
-void use(const Predictor&);
-
-int main() { use(smoothing{}); }
+int main() {
+  std::vector<float> weights(3);
+  syncopate::update_scheme scheme{weights, syncopate::loopback{}, syncopate::fixed_delay{1},
+                                  syncopate::gradient_averaging{smoothing{}, syncopate::sgd{}}};
+}

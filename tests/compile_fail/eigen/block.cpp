@@ -1,17 +1,14 @@
 // A block has the stride of the matrix around it.
-// expect: constraints not satisfied|no matching function
-// expect: Tensor|Model
+// expect: syncopate: weights must be a tensor
 #include <Eigen/Core>
 #include <syncopate/adaptors/eigen.hpp>
-
-template <syncopate::Model Weights>
-void train(Weights&&);
+#include <syncopate/syncopate.hpp>
 
 int main() {
   Eigen::MatrixXf a(2, 3);
 #ifdef SYNCOPATE_CONTROL
-  train(a);
+  auto scheme = syncopate::synchronous_sgd(a, syncopate::loopback{}, syncopate::sgd{});
 #else
-  train(a.block(0, 0, 1, 2));
+  auto scheme = syncopate::synchronous_sgd(a.block(0, 0, 1, 2), syncopate::loopback{}, syncopate::sgd{});
 #endif
 }
