@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "network.hpp"
+#include "syncopate/statistics.hpp"
+
+namespace fashion_mnist {
+
+/// What the training loop needs of a scheme, whichever it is. So the loop is compiled once and not once for each
+/// scheme; a virtual call per step is nothing next to a product of matrices.
+class any_scheme {
+ public:
+  using model = parameters<float>;
+
+  virtual ~any_scheme() = default;
+  virtual void set_learning_rate(double learning_rate) = 0;
+  virtual void poll() = 0;
+  virtual void step(model& weights, model& gradients) = 0;
+  virtual void consensus(model& weights, model& out) = 0;
+  virtual void finish(model& weights) = 0;
+  virtual const syncopate::statistics& statistics() const = 0;
+};
+
+template <class Scheme>
+std::unique_ptr<any_scheme> erase(Scheme scheme) {
+  class erased final : public any_scheme {
+   public:
+    explicit erased(Scheme&& known) : scheme_(std::move(known)) {}
+    void set_learning_rate(double learning_rate) override { scheme_.rule().learning_rate = learning_rate; }
+    void poll() override { scheme_.poll(); }
+    void step(model& weights, model& gradients) override { scheme_.step(weights, gradients); }
+    void consensus(model& weights, model& out) override { scheme_.consensus(weights, out); }
+    void finish(model& weights) override { scheme_.finish(weights); }
+    const syncopate::statistics& statistics() const override { return scheme_.statistics(); }
+
+   private:
+    Scheme scheme_;
+  };
+  return std::make_unique<erased>(std::move(scheme));
+}
+
+}  // namespace fashion_mnist

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheme_list.hpp"
+
+namespace fashion_mnist {
+
+enum class transport { threads, mpi };
+enum class schedule { constant, cosine };
+
+/// The modelled link over which one all-reduce of two ranks takes about 0.8 of the time that a step computes, on the
+/// machine on which it was measured.
+inline constexpr double default_link_gigabits = 4.4, default_link_latency_microseconds = 20;
+
+/// The job, as the command line describes it.
+struct options {
+  std::vector<const scheme_description*> schemes;
+  transport communicator = transport::threads;
+  int ranks = 2;
+  int epochs = 5;
+  std::size_t batch = 128;
+  std::optional<double> learning_rate, momentum;
+  fashion_mnist::schedule schedule = schedule::cosine;
+  std::uint64_t seed = 1;
+  std::optional<std::int64_t> delay, period;
+  std::optional<std::string> predictor;
+  /// Of the modelled link; without bandwidth there is none.
+  std::optional<double> link_gigabits;
+  double link_latency_microseconds = 0;
+  std::filesystem::path data;
+  std::optional<std::filesystem::path> json;
+  std::size_t training_samples = 0, test_samples = 0;
+};
+
+/// Reads the command line; nothing where it asked for help, which is then printed (by the rank that `prints`).
+/// `mpi_ranks` is the number of ranks that an MPI launcher started, if one did. Throws
+/// `syncopate::configuration_error`.
+std::optional<options> parse_options(int argc, char** argv, std::optional<int> mpi_ranks, bool prints);
+
+/// What the scheme runs at: its own defaults where the user chose nothing.
+inline double learning_rate_of(const options& job, const scheme_description& scheme) {
+  return job.learning_rate.value_or(scheme.learning_rate);
+}
+inline double momentum_of(const options& job, const scheme_description& scheme) {
+  return job.momentum.value_or(scheme.momentum);
+}
+/// The user's predictor, if the scheme has it, else its own default.
+std::string_view predictor_of(const options& job, const scheme_description& scheme);
+
+}  // namespace fashion_mnist

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fashion_mnist {
+
+/// What training by one scheme gave. All times are seconds per step, means over ranks, steps and epochs; evaluation is
+/// in none of them.
+struct result {
+  std::string scheme;
+  double learning_rate = 0, momentum = 0;
+  int ranks = 0, epochs = 0;
+  /// After each epoch: the share of test images that the consensus weights classify rightly.
+  std::vector<double> test_accuracy;
+  /// Of each epoch: the loss of a mini-batch at the weights that the scheme had left in place, mean over ranks and
+  /// steps.
+  std::vector<double> train_loss;
+  /// Wall-clock time.
+  double seconds_per_step = 0;
+  /// The wall-clock time during which a rank did not wait for messages: loading the mini-batch, forward, backward, the
+  /// scheme's arithmetic, and this rank's part of the sums where the communicator sums on the calling thread.
+  double seconds_compute = 0;
+  /// Time with at least one message in flight, as `syncopate::statistics` takes it; it includes waiting for slower
+  /// ranks.
+  double seconds_communication = 0;
+  /// The part of it during which the rank was blocked.
+  double seconds_exposed = 0;
+  /// 1 - exposed / communication; nothing where nothing was communicated.
+  std::optional<double> hidden_fraction;
+  /// Payload that a rank handed to sums.
+  double bytes_per_step = 0;
+};
+
+}  // namespace fashion_mnist

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace fashion_mnist {
+
+/// What the command line knows of a scheme.
+struct scheme_description {
+  std::string_view name;
+  std::string_view summary;
+  bool has_delay = false, has_period = false;
+  /// The predictors it can be used with, its default first; empty if it has none.
+  std::span<const std::string_view> predictors{};
+  /// The hyper-parameters that it runs at unless the user says otherwise.
+  double learning_rate = 0.1, momentum = 0.9;
+};
+
+inline constexpr std::array<std::string_view, 5> committed_predictors = {"no-prediction", "exponential-smoothing",
+                                                                         "adaptive-exponential-smoothing",
+                                                                         "linear-extrapolation", "delay-compensation"};
+
+/// Those that use the rank's own gradient make sense only where the guess is not committed.
+inline constexpr std::array<std::string_view, 7> lookahead_predictors = {"local-gradient",
+                                                                         "blended-gradient",
+                                                                         "no-prediction",
+                                                                         "exponential-smoothing",
+                                                                         "adaptive-exponential-smoothing",
+                                                                         "linear-extrapolation",
+                                                                         "delay-compensation"};
+
+/// Steps during which OD-SGD is synchronous. The authors' 200 would be a fifth of a short run.
+inline constexpr std::int64_t od_sgd_warm_up_steps = 20;
+/// What a rank keeps of its own weights when DaSGD's mean arrives.
+inline constexpr double dasgd_own_share = 0.25;
+inline constexpr std::int64_t default_delay = 1, default_period = 4;
+
+/// All schemes, in the order in which `--scheme all` runs them.
+inline constexpr std::array<scheme_description, 6> schemes = {{
+    {.name = "synchronous", .summary = "mean gradient of this step; nothing is hidden"},
+    {.name = "pseudo-synchronous",
+     .summary = "commits the mean gradient of an earlier step",
+     .has_delay = true,
+     .predictors = committed_predictors,
+     // A late gradient narrows the range of stable learning rates about (1 + momentum) / (1 - momentum) fold: at the
+     // other schemes' values this one diverges.
+     .learning_rate = 0.2,
+     .momentum = 0.5},
+    {.name = "lookahead",
+     .summary = "computes at weights predicted for when the mean gradient lands",
+     .has_delay = true,
+     .predictors = lookahead_predictors},
+    {.name = "od-sgd", .summary = "look-ahead by the local gradient, after a synchronous warm-up of 20 steps"},
+    {.name = "dasgd", .summary = "averages weights every period, a delay late", .has_delay = true, .has_period = true},
+    {.name = "local-sgd", .summary = "averages weights every period, at once", .has_period = true},
+}};
+
+/// The scheme of this name, or null.
+constexpr const scheme_description* find_scheme(std::string_view name) {
+  for (const auto& scheme : schemes)
+    if (scheme.name == name) return &scheme;
+  return nullptr;
+}
+
+}  // namespace fashion_mnist

@@ -1,0 +1,38 @@
+# cmake -DPROGRAM=fashion_mnist -DOPTIONS=list -DDIRECTORY=for-files [-DMPIRUN=list] -P all_schemes.cmake
+#
+# Every scheme on two threads, and with MPIRUN (a command that starts two processes) on two processes. Of two summands
+# the order does not matter, so both have to give the same numbers to the last bit.
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
+
+set(schemes synchronous pseudo-synchronous lookahead od-sgd dasgd local-sgd)
+run(${DIRECTORY}/threads.json ${PROGRAM} --scheme all --ranks 2 ${OPTIONS} --link-gbit 100)
+set(threads "${json}")
+if(MPIRUN)
+  run(${DIRECTORY}/mpi.json ${MPIRUN} ${PROGRAM} --scheme all --ranks 2 ${OPTIONS})
+  set(mpi "${json}")
+endif()
+
+string(JSON count LENGTH "${threads}")
+if(NOT count EQUAL 6)
+  message(FATAL_ERROR "${count} results instead of 6")
+endif()
+set(i 0)
+foreach(scheme IN LISTS schemes)
+  if(NOT table MATCHES "\n${scheme} +[0-9.]+ %")
+    message(FATAL_ERROR "the table has no row of ${scheme}")
+  endif()
+  string(JSON by_threads GET "${threads}" ${i})
+  check_result("${by_threads}" ${scheme} 2 2 0.6)
+  if(MPIRUN)
+    string(JSON by_mpi GET "${mpi}" ${i})
+    check_result("${by_mpi}" ${scheme} 2 2 0.6)
+    foreach(key test_accuracy train_loss bytes_per_step)
+      string(JSON one GET "${by_threads}" ${key})
+      string(JSON other GET "${by_mpi}" ${key})
+      if(NOT one STREQUAL other)
+        message(FATAL_ERROR "${scheme}: ${key} is ${one} on threads and ${other} on MPI")
+      endif()
+    endforeach()
+  endif()
+  math(EXPR i "${i} + 1")
+endforeach()
