@@ -210,12 +210,12 @@ struct bound_archetype {
 };
 
 template <class A, class T>
-concept advances = requires(const A& a, T& weight, T gradient, bound_archetype<T>& with) {
+concept advances = requires(const A& a, T& weight, T gradient, const bound_archetype<T>& with) {
   a.advance(weight, gradient, with);
 };
 
 template <class A, class T>
-concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, bound_archetype<T>& with) {
+concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, const bound_archetype<T>& with) {
   a.look_ahead(weight, m, with);
 };
 
@@ -226,10 +226,10 @@ concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, bound_
 /// policies through `with`:
 ///
 /// - `T message(T weight, T gradient) const`: what this rank contributes.
-/// - `void absorb(T& weight, const landed<T>&, auto& with) const`: folds an arrived mean into the weights.
-/// - `void advance(T& weight, T gradient, auto& with) const`, optional: a local move before the message is written.
+/// - `void absorb(T& weight, const landed<T>&, const auto& with) const`: folds an arrived mean into the weights.
+/// - `void advance(T& weight, T gradient, const auto& with) const`, optional: a local move before the message is written.
 ///   Ranks then hold weights of their own; `consensus` and `finish` take their mean.
-/// - `void look_ahead(T& weight, const landed<T>&, auto& with) const`, optional: the engine then keeps the true weights
+/// - `void look_ahead(T& weight, const landed<T>&, const auto& with) const`, optional: the engine then keeps the true weights
 ///   to itself and leaves in the user's tensors a prediction of them: a copy, advanced by this formula once for each
 ///   message in flight. What it does to rules' state is forgotten again, except `local_rule`'s.
 ///
@@ -237,7 +237,7 @@ concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, bound_
 /// `with.merge(weight, landed)` change the weight.
 template <class A, class T>
 concept Averaging = Element<T> && std::copyable<A> &&
-    requires(const A& a, T& weight, T gradient, const landed<T>& m, detail::bound_archetype<T>& with) {
+    requires(const A& a, T& weight, T gradient, const landed<T>& m, const detail::bound_archetype<T>& with) {
   { a.message(weight, gradient) } -> std::same_as<T>;
   a.absorb(weight, m, with);
 };

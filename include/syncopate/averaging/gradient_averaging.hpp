@@ -17,7 +17,7 @@ struct gradient_averaging {
     return gradient;
   }
   template <class T>
-  constexpr void absorb(T& weight, const landed<T>& m, auto& with) const {
+  constexpr void absorb(T& weight, const landed<T>& m, const auto& with) const {
     with.rule(weight, with.predict(m));
   }
 };

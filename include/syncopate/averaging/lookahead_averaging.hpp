@@ -19,11 +19,11 @@ struct lookahead_averaging {
     return gradient;
   }
   template <class T>
-  constexpr void absorb(T& weight, const landed<T>& m, auto& with) const {
+  constexpr void absorb(T& weight, const landed<T>& m, const auto& with) const {
     with.rule(weight, m.mean);
   }
   template <class T>
-  constexpr void look_ahead(T& weight, const landed<T>& m, auto& with) const {
+  constexpr void look_ahead(T& weight, const landed<T>& m, const auto& with) const {
     with.rule(weight, with.predict(m));
   }
 };

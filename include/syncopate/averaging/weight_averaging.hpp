@@ -13,7 +13,7 @@ struct weight_averaging {
   Rule rule;
 
   template <class T>
-  constexpr void advance(T& weight, T gradient, auto& with) const {
+  constexpr void advance(T& weight, T gradient, const auto& with) const {
     with.rule(weight, gradient);
   }
   template <class T>
@@ -21,7 +21,7 @@ struct weight_averaging {
     return weight;
   }
   template <class T>
-  constexpr void absorb(T& weight, const landed<T>& m, auto& with) const {
+  constexpr void absorb(T& weight, const landed<T>& m, const auto& with) const {
     with.merge(weight, m);
   }
 };

@@ -214,7 +214,7 @@ class bucket {
       for_each_element(length, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
         if constexpr (Launches && any_keeps_weights<A>) then[i] = weight[i];
         if constexpr (advances<A, T>) {
-          const bound<A, T, false> with{here, i};
+          const bound<A, T, false> with(here, i);
           formulas.advance(weight[i], gradient[i], with);
         }
         if constexpr (Launches) {
@@ -229,7 +229,7 @@ class bucket {
   /// Where a mean lies and what belongs to it, from some element on. Pointers to what is not kept are null.
   struct arrival {
     const T* sum = nullptr;  ///< null: nothing has landed yet
-    T inverse{};             ///< of the number of samples
+    T samples = T(1);
     const T* own = nullptr;
     const T* weight = nullptr;
     const T* weight_then = nullptr;
@@ -241,23 +241,26 @@ class bucket {
         if (*start) *start += offset;
       return result;
     }
-    SYNCOPATE_ALWAYS_INLINE landed<T> at(std::size_t i, T mean) const {
-      landed<T> m{mean, T(0), T(0), T(0), staleness};
+
+    /// For a chunk of N elements: zeros take the place of a mean that has not landed yet.
+    template <std::size_t N>
+    arrival of_chunk(length<N>) const {
+      alignas(64) static constexpr T zeros[N] = {};
+      arrival result = *this;
+      if (!sum) result.sum = zeros;
+      return result;
+    }
+
+    /// The mean is a quotient, since a product could be contracted with what a formula does next, differently in
+    /// different loops.
+    SYNCOPATE_ALWAYS_INLINE landed<T> at(std::size_t i) const {
+      landed<T> m{sum[i] / samples, T(0), T(0), T(0), staleness};
       if constexpr (any_keeps_own<A>) m.own = own[i];
       if constexpr (any_keeps_weights<A>) {
         m.weight = weight[i];
         m.weight_then = weight_then[i];
       }
       return m;
-    }
-    /// Scaled in a loop of its own, so that no formula can be contracted with the scaling: whatever uses a mean sees
-    /// the same bits.
-    template <std::size_t N>
-    SYNCOPATE_ALWAYS_INLINE void means(length<N> count, T* mean) const {
-      if (sum)
-        for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA { mean[i] = sum[i] * inverse; });
-      else
-        std::fill_n(mean, N, T(0));
     }
   };
 
@@ -269,17 +272,14 @@ class bucket {
       constexpr std::size_t n = decltype(length)::value;
       constexpr std::size_t lanes = n < small_chunk_length ? n : small_chunk_length;
       const placed<P, T> here = predictor.advanced_by(begin);
-      const arrival there = a.advanced_by(begin);
-      alignas(64) T mean[n];
-      there.means(length, mean);
+      const arrival there = a.advanced_by(begin).of_chunk(length);
       alignas(64) T partial[terms][lanes] = {};
       for (std::size_t first = 0; first < n; first += lanes)
         for_each_element(detail::length<lanes>{}, [&](std::size_t lane) SYNCOPATE_INLINE_LAMBDA {
           const std::size_t i = first + lane;
           [&]<std::size_t... S, std::size_t... K>(std::index_sequence<S...>, std::index_sequence<K...>)
               SYNCOPATE_INLINE_LAMBDA {
-            const std::array<T, terms> seen =
-                here.policy.observe(there.at(i, mean[i]), std::as_const(here.state[S][i])...);
+            const std::array<T, terms> seen = here.policy.observe(there.at(i), std::as_const(here.state[S][i])...);
             ((partial[K][lane] += seen[K]), ...);
           }
           (std::make_index_sequence<state_vectors<P>>{}, std::make_index_sequence<terms>{});
@@ -310,7 +310,7 @@ class bucket {
         prepared_rules_.push_back(prepare(rule_of(averaging), absorbed_ + k));
     const std::int64_t earlier = Arrived ? absorbed_ - 1 : absorbed_;
     const slot* const last = absorbed_ > 0 ? &at(absorbed_ - 1) : nullptr;
-    const double samples = last ? static_cast<double>(last->sum[size_]) : 0;
+    const T samples = last ? last->sum[size_] : T(0);
     for (const piece& p : pieces_) {
       T* const user = weights[p.tensor].data();
       T* const weight = predicts_ahead ? weights_.data() + p.offset : user;
@@ -335,20 +335,8 @@ class bucket {
         }
         for_each_chunk(count, [&](std::size_t offset, auto length) {
           const std::size_t at = begin + offset;
-          const placed_policies<A, T> placed_here = prepared.advanced_by(offset);
-          const arrival arrived_here = mean.advanced_by(at);
-          alignas(64) T means[decltype(length)::value];
-          arrived_here.means(length, means);
-          if constexpr (Arrived) absorb<Fresh>(averaging, placed_here, arrived_here, weight + at, means, length);
-          if constexpr (predicts_ahead) {
-            const bool looks = looks_ahead_now && in_flight() > 0;
-            if (Arrived && !looks) learn(placed_here, arrived_here, means, length);
-            if (looks)
-              look_ahead<Arrived>(averaging, placed_here, arrived_here, p.offset + at, weight + at, user + at, means,
-                                  length);
-            else if (looks_ahead_now)
-              std::copy_n(weight + at, decltype(length)::value, user + at);
-          }
+          arrive<Arrived, Fresh>(averaging, prepared.advanced_by(offset), mean.advanced_by(at).of_chunk(length),
+                                 p.offset + at, weight + at, user + at, looks_ahead_now, length);
         });
       }
     }
@@ -367,61 +355,83 @@ class bucket {
     return known;
   }
 
+  /// The same for one chunk, which lies at `offset` in the bucket.
+  template <bool Arrived, bool Fresh, std::size_t N>
+  void arrive(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, std::size_t offset,
+              T* weight, T* user, bool looks_ahead_now, length<N> count) {
+    if (!predicts_ahead || !looks_ahead_now || in_flight() == 0) {
+      if constexpr (Arrived) absorb<Fresh>(averaging, policies, mean, weight, count);
+      if (predicts_ahead && looks_ahead_now) std::copy_n(weight, N, user);
+      return;
+    }
+    if constexpr (predicts_ahead) {
+      // Every prediction starts from the history before this mean; the first one leaves it moved on.
+      alignas(64) std::array<std::array<T, N>, state_vectors<P>> history{}, history_scratch;
+      alignas(64) std::array<std::array<T, N>, state_vectors<U>> rule_scratch;
+      placed_policies<A, T> here = policies;
+      const bool more = in_flight() > 1;
+      if (!Arrived || more)
+        for (std::size_t v = 0; v < state_vectors<P>; ++v)
+          std::copy_n(policies.predictor.state[v], N, history[v].data());
+      const auto start_from_history = [&] {
+        history_scratch = history;
+        for (std::size_t v = 0; v < state_vectors<P>; ++v) here.predictor.state[v] = history_scratch[v].data();
+      };
+      if (!Arrived) start_from_history();
+      if (more)
+        look_ahead<Arrived, true>(averaging, here, mean, absorbed_, offset, weight, user, rule_scratch, count);
+      else
+        look_ahead<Arrived, false>(averaging, here, mean, absorbed_, offset, weight, user, rule_scratch, count);
+      for (std::size_t v = 0; v < state_vectors<U>; ++v) here.rule.state[v] = rule_scratch[v].data();
+      for (std::int64_t number = absorbed_ + 1; number < launched_; ++number) {
+        start_from_history();
+        look_ahead<false, true>(averaging, here, mean, number, offset, user, user, rule_scratch, count);
+      }
+    }
+  }
+
+  /// Folds a mean into the weights.
   template <bool Fresh, std::size_t N>
-  static void absorb(const A& averaging, const placed_policies<A, T>& policies, const arrival& arrived, T* weight,
-                     const T* means, length<N> count) {
+  static void absorb(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, T* weight,
+                     length<N> count) {
     const A formulas = averaging;
     const placed_policies<A, T> here = policies;
-    const arrival known = arrived;
+    const arrival known = mean;
     for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
-      const bound<A, T, Fresh> with{here, i};
-      formulas.absorb(weight[i], known.at(i, means[i]), with);
+      const bound<A, T, Fresh> with(here, i);
+      const landed<T> m = known.at(i);
+      formulas.absorb(weight[i], m, with);
+      if constexpr (predicts_ahead && state_vectors < P >> 0) with.predict(m);  // for its history
     });
   }
 
-  /// Shows the predictor a mean from which nothing is to be predicted.
-  template <std::size_t N>
-  static void learn(const placed_policies<A, T>& policies, const arrival& arrived, const T* means, length<N> count) {
-    if constexpr (state_vectors < P >> 0) {
-      const placed_policies<A, T> here = policies;
-      const arrival known = arrived;
-      for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
-        bound<A, T, false>{here, i}.predict(known.at(i, means[i]));
-      });
-    }
-  }
-
-  /// Leaves in `user` the weights, advanced by one predicted gradient for each message in flight, oldest first. The
-  /// predictor's history moves on once for the arrived mean, the rule's state not at all.
-  template <bool Arrived, std::size_t N>
-  void look_ahead(const A& averaging, const placed_policies<A, T>& policies, const arrival& arrived, std::size_t offset,
-                  const T* weight, T* user, const T* means, length<N> count) {
+  /// Folds a mean into the weights, if `Absorbs`, and leaves in `user` a copy that message `number`'s predicted
+  /// gradient has advanced; the rule's state as it is then goes to `rule_scratch`, if `More` is to come, or is
+  /// forgotten.
+  template <bool Absorbs, bool More, std::size_t N>
+  void look_ahead(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, std::int64_t number,
+                  std::size_t offset, T* weight, T* user, std::array<std::array<T, N>, state_vectors<U>>& rule_scratch,
+                  length<N> count) {
     const A formulas = averaging;
-    alignas(64) T weights[N];
-    std::copy_n(weight, N, weights);
-    alignas(64) std::array<std::array<T, N>, state_vectors<U>> rule_state;
-    alignas(64) std::array<std::array<T, N>, state_vectors<P>> history, scratch;
-    placed_policies<A, T> here = policies;
-    for (std::size_t v = 0; v < state_vectors<U>; ++v) {
-      std::copy_n(policies.rule.state[v], N, rule_state[v].data());
-      here.rule.state[v] = rule_state[v].data();
-    }
-    if (!Arrived || in_flight() > 1)
-      for (std::size_t v = 0; v < state_vectors<P>; ++v) std::copy_n(policies.predictor.state[v], N, history[v].data());
-    for (std::int64_t k = 0; k < in_flight(); ++k) {
-      if (!Arrived || k > 0) {
-        scratch = history;
-        for (std::size_t v = 0; v < state_vectors<P>; ++v) here.predictor.state[v] = scratch[v].data();
+    const placed_policies<A, T> here = policies;
+    const arrival known = mean;
+    const arrival wanted = predicted_for(number, mean, offset);
+    const coefficients_of<U, T> prepared = prepared_rules_[static_cast<std::size_t>(number - absorbed_)];
+    for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+      if constexpr (Absorbs) {
+        const bound<A, T, false> with(here, i);
+        formulas.absorb(weight[i], known.at(i), with);
       }
-      here.rule.prepared = prepared_rules_[static_cast<std::size_t>(k)];
-      const placed_policies<A, T> now = here;
-      const arrival known = predicted_for(absorbed_ + k, arrived, offset);
-      for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
-        const bound<A, T, false> with{now, i};
-        formulas.look_ahead(weights[i], known.at(i, means[i]), with);
-      });
-    }
-    std::copy_n(weights, N, user);
+      [&]<std::size_t... V>(std::index_sequence<V...>) SYNCOPATE_INLINE_LAMBDA {
+        T ahead = weight[i];
+        std::array<T, state_vectors<U>> state{here.rule.state[V][i]...};
+        const bound<A, T, false> with(here, i, cell<U, T>{here.rule.policy, prepared, {&state[V]...}});
+        formulas.look_ahead(ahead, wanted.at(i), with);
+        user[i] = ahead;
+        if constexpr (More) ((rule_scratch[V][i] = state[V]), ...);
+      }
+      (std::make_index_sequence<state_vectors<U>>{});
+    });
   }
 
   static bool observes_chunks([[maybe_unused]] const A& averaging) {

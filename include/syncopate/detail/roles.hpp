@@ -54,6 +54,26 @@ constexpr void validate(const P& policy) {
   if constexpr (requires { policy.validate(); }) policy.validate();
 }
 
+/// A policy with the state of one parameter.
+template <class P, class T>
+struct cell {
+  const P& policy;
+  const coefficients_of<P, T>& prepared;
+  std::array<T*, state_vectors<P>> state;
+
+  /// `formula(state..., prepared)`.
+  template <class Formula>
+  SYNCOPATE_ALWAYS_INLINE constexpr auto operator()(Formula formula) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) SYNCOPATE_INLINE_LAMBDA {
+      if constexpr (std::same_as<coefficients_of<P, T>, nothing>)
+        return formula(*state[I]...);
+      else
+        return formula(*state[I]..., prepared);
+    }
+    (std::make_index_sequence<state_vectors<P>>{});
+  }
+};
+
 /// A policy, what `prepare` returned for this update, and where its state vectors begin.
 template <class P, class T>
 struct placed {
@@ -67,14 +87,9 @@ struct placed {
     return result;
   }
 
-  /// `formula(policy, state of element i..., prepared)`.
-  template <class Formula>
-  SYNCOPATE_ALWAYS_INLINE constexpr auto at(std::size_t i, Formula formula) const {
+  SYNCOPATE_ALWAYS_INLINE constexpr cell<P, T> at(std::size_t i) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) SYNCOPATE_INLINE_LAMBDA {
-      if constexpr (std::same_as<coefficients_of<P, T>, nothing>)
-        return formula(state[I][i]...);
-      else
-        return formula(state[I][i]..., prepared);
+      return cell<P, T>{policy, prepared, {state[I] + i...}};
     }
     (std::make_index_sequence<state_vectors<P>>{});
   }
@@ -94,29 +109,48 @@ struct placed_policies {
   }
 };
 
-/// What an averaging's formulas see as `with`: its policies, bound to the state of element i.
+/// What an averaging's formulas see as `with`: its policies, bound to the state of one parameter.
 template <class A, class T, bool Fresh>
 struct bound {
-  const placed_policies<A, T>& policies;
-  std::size_t i;
+  cell<predictor_type<A>, T> predictor;
+  cell<rule_type<A>, T> rules;
+  cell<local_rule_type<A>, T> local_rules;
+  cell<merge_type<A>, T> merges;
+
+  SYNCOPATE_ALWAYS_INLINE constexpr bound(const placed_policies<A, T>& policies, std::size_t i)
+      : bound(policies, i, policies.rule.at(i)) {}
+  /// With another state for the rule.
+  SYNCOPATE_ALWAYS_INLINE constexpr bound(const placed_policies<A, T>& policies, std::size_t i,
+                                          const cell<rule_type<A>, T>& rule_at)
+      : predictor(policies.predictor.at(i)),
+        rules(rule_at),
+        local_rules(policies.local_rule.at(i)),
+        merges(policies.merge.at(i)) {}
 
   /// A fresh mean needs no prediction, but the predictor sees it, for its history.
   SYNCOPATE_ALWAYS_INLINE constexpr T predict(const landed<T>& m) const {
-    const T predicted =
-        policies.predictor.at(i, [&](auto&... state) { return policies.predictor.policy.predict(m, state...); });
+    static_assert(!std::same_as<predictor_type<A>, absent>,
+                  "syncopate: an averaging that calls with.predict needs a member named predictor");
+    const T predicted = predictor([&](auto&... state) { return predictor.policy.predict(m, state...); });
     if constexpr (Fresh)
       return m.mean;
     else
       return predicted;
   }
   SYNCOPATE_ALWAYS_INLINE constexpr void rule(T& weight, T gradient) const {
-    policies.rule.at(i, [&](auto&... state) { policies.rule.policy.apply(weight, gradient, state...); });
+    static_assert(!std::same_as<rule_type<A>, absent>,
+                  "syncopate: an averaging that calls with.rule needs a member named rule");
+    rules([&](auto&... state) { rules.policy.apply(weight, gradient, state...); });
   }
   SYNCOPATE_ALWAYS_INLINE constexpr void local_rule(T& weight, T gradient) const {
-    policies.local_rule.at(i, [&](auto&... state) { policies.local_rule.policy.apply(weight, gradient, state...); });
+    static_assert(!std::same_as<local_rule_type<A>, absent>,
+                  "syncopate: an averaging that calls with.local_rule needs a member named local_rule");
+    local_rules([&](auto&... state) { local_rules.policy.apply(weight, gradient, state...); });
   }
   SYNCOPATE_ALWAYS_INLINE constexpr void merge(T& weight, const landed<T>& m) const {
-    weight = policies.merge.at(i, [&](auto&... state) { return policies.merge.policy.merge(weight, m, state...); });
+    static_assert(!std::same_as<merge_type<A>, absent>,
+                  "syncopate: an averaging that calls with.merge needs a member named merge");
+    weight = merges([&](auto&... state) { return merges.policy.merge(weight, m, state...); });
   }
 };
 
