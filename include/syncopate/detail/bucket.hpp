@@ -316,8 +316,12 @@ class bucket {
       T* const weight = predicts_ahead ? weights_.data() + p.offset : user;
       arrival mean;
       if (last) {
-        mean = {last->sum.data(), samples > 0 ? T(1 / samples) : T(0), last->own.data(),
-                nullptr,          last->weights_then.data(),           static_cast<int>(step - last->step)};
+        mean = {last->sum.data(),
+                samples > 0 ? samples : T(1),  // without samples the sum is 0, and so is the mean
+                last->own.data(),
+                nullptr,
+                last->weights_then.data(),
+                static_cast<int>(step - last->step)};
         mean = mean.advanced_by(p.offset);
         mean.weight = weight;
       }
