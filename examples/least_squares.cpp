@@ -10,12 +10,12 @@
 #include <vector>
 
 int main() {
-  constexpr std::size_t features = 64, examples = 2048;  // examples per rank
+  constexpr std::size_t features = 64, examples = 16384;  // examples per rank
   std::vector<float> truth(features), found;
   std::iota(truth.begin(), truth.end(), -32.f);
   double hidden = 0;
 
-  const syncopate::thread_team team{4, syncopate::link_model{.gigabits_per_second = 1, .latency_microseconds = 20}};
+  const syncopate::thread_team team{4, syncopate::link_model{.gigabits_per_second = 1, .latency_microseconds = 100}};
   team.run([&](syncopate::thread_communicator communicator) {
     // This rank's share of the data: y = x · truth + noise.
     std::mt19937 random(static_cast<unsigned>(communicator.rank()));
@@ -28,7 +28,7 @@ int main() {
     std::vector<float> weights(features), gradient(features);
     const syncopate::sgd rule{.learning_rate = 0.1, .momentum = 0.5};
     auto scheme = syncopate::lookahead_sgd(weights, communicator, rule);
-    for (int step = 0; step < 200; ++step) {
+    for (int step = 0; step < 100; ++step) {
       std::ranges::fill(gradient, 0.f);
       for (std::size_t i = 0; i < examples; ++i) {
         const float* const row = &x[i * features];
