@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <syncopate/syncopate.hpp>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -17,14 +17,16 @@ namespace {
 using namespace syncopate;
 using clock_type = std::chrono::steady_clock;
 
-/// Parameter-sized vectors of a hand-written update.
+/// Parameter-sized vectors of a hand-written update. Weights and gradient are a user's; the others begin at different
+/// places within a page, as the engine's do: in `std::vector`s the same loops take up to 1.5 times as long.
 template <class T>
 struct vectors {
   explicit vectors(std::size_t n)
       : w(n, T(1)), g(n), message(n), in_flight(n), a(n), b(n), c(n), d(n), kept(n), kept_in_flight(n) {
     for (std::size_t i = 0; i < n; ++i) g[i] = T(1e-3) * T(i % 17) - T(8e-3);
   }
-  std::vector<T> w, g, message, in_flight, a, b, c, d, kept, kept_in_flight;
+  std::vector<T> w, g;
+  detail::buffer<T> message, in_flight, a, b, c, d, kept, kept_in_flight;
 };
 
 double median(std::vector<double> values) {
@@ -106,7 +108,7 @@ template <class T>
   w -= T(rate * decay) * w;
   m += T(1 - beta1) * (g - m);
   v += T(1 - beta2) * (g * g - v);
-  w -= scale * m / (std::sqrt(v) * root + T(epsilon));
+  w -= scale * m / (detail::square_root(v) * root + T(epsilon));
 }
 
 template <class T, class Predict>
@@ -119,7 +121,7 @@ template <class T, class Predict>
   T* __restrict const then = x.c.data();
   INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) momentum_step(w[i], v[i], predict(m[i], s[i], w[i], then[i]));
-  x.message.swap(x.in_flight);
+  std::swap(x.message, x.in_flight);
 }
 
 template <class T, class Predict>
@@ -138,7 +140,7 @@ template <class T, class Predict>
   INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     adamw_step(w[i], first[i], second[i], predict(m[i], s[i], w[i], then[i]), scale, root);
-  x.message.swap(x.in_flight);
+  std::swap(x.message, x.in_flight);
 }
 
 constexpr auto newest = []<class T>(T m, T&, T, T) { return m; };
@@ -221,8 +223,8 @@ void compensated_by_hand(vectors<T>& x, std::size_t n) {
     else
       momentum_step(w[i], v[i], compensated);
   }
-  x.kept.swap(x.kept_in_flight);
-  x.message.swap(x.in_flight);
+  std::swap(x.kept, x.kept_in_flight);
+  std::swap(x.message, x.in_flight);
 }
 template <class T>
 void compensation_sgd(benchmark::State& state) {
@@ -237,51 +239,157 @@ void compensation_adamw(benchmark::State& state) {
       [](auto& x, std::size_t n) { compensated_by_hand<T, true>(x, n); }, 16 + 32);
 }
 
-/// W ← momentum step by the mean; the user's weights ← momentum step from there by the rank's own gradient.
+/// e = m - s; A moves to e by phi; the gain is |A| / D of the whole tensor, so it takes a loop of its own, which sums
+/// in lanes; then the fused loop.
 template <class T>
-void lookahead_sgd_by_hand(vectors<T>& x, std::size_t n) {
+struct adaptive_by_hand {
+  double deviation = 0;
+
+  template <bool Adam>
+  void run(vectors<T>& x, std::size_t n, T scale, T root) {
+    copy(x.g.data(), x.message.data(), n);
+    constexpr double phi = tracking_signal{}.smoothing, lowest = tracking_signal{}.lowest_gain;
+    T* __restrict const w = x.w.data();
+    const T* __restrict const m = x.in_flight.data();
+    T* __restrict const v = x.a.data();
+    T* __restrict const u = x.d.data();
+    T* __restrict const s = x.b.data();
+    T* __restrict const mean_error = x.c.data();
+    constexpr std::size_t lanes = 16, block = 512;
+    double errors = 0, signals = 0;
+    for (std::size_t begin = 0; begin < n; begin += block) {  // n is a multiple of the block here
+      T error_lanes[lanes] = {}, signal_lanes[lanes] = {};
+      for (std::size_t i = begin; i < begin + block; i += lanes) {
+        INDEPENDENT
+        for (std::size_t l = 0; l < lanes; ++l) {
+          const T e = m[i + l] - s[i + l];
+          const T a = mean_error[i + l] + T(phi) * (e - mean_error[i + l]);
+          error_lanes[l] += e * e;
+          signal_lanes[l] += a * a;
+        }
+      }
+      for (std::size_t l = 0; l < lanes; ++l) {
+        errors += static_cast<double>(error_lanes[l]);
+        signals += static_cast<double>(signal_lanes[l]);
+      }
+    }
+    deviation += phi * (std::sqrt(errors) - deviation);
+    const T a = T(deviation > 0 ? std::clamp(std::sqrt(signals) / deviation, lowest, 1.0) : 1.0);
+    INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) {
+      const T e = m[i] - s[i];
+      mean_error[i] += T(phi) * (e - mean_error[i]);
+      s[i] += a * e;
+      if constexpr (Adam)
+        adamw_step(w[i], v[i], u[i], s[i], scale, root);
+      else
+        momentum_step(w[i], v[i], s[i]);
+    }
+    std::swap(x.message, x.in_flight);
+  }
+};
+template <class T>
+void adaptive_sgd(benchmark::State& state) {
+  adaptive_by_hand<T> hand;
+  compare<T>(
+      state, committed<T>(adaptive_exponential_smoothing<>{}, heavy_ball),
+      [&](auto& x, std::size_t n) { hand.template run<false>(x, n, T(1), T(1)); }, 8 + 12 + 36);
+}
+template <class T>
+void adaptive_adamw(benchmark::State& state) {
+  adaptive_by_hand<T> hand;
+  compare<T>(
+      state, committed<T>(adaptive_exponential_smoothing<>{}, adam),
+      [&](auto& x, std::size_t n) { hand.template run<true>(x, n, T(rate), T(1)); }, 8 + 12 + 44);
+}
+
+/// W ← a step of the rule by the mean; the user's weights ← a step from there by a gradient made of the rank's own one
+/// and the mean.
+template <class T, bool Adam, class Predict>
+[[gnu::always_inline]] inline void lookahead_by_hand(vectors<T>& x, std::size_t n, Predict predict) {
+  static int step = 0;
+  ++step;
+  const T scale = T(rate / (1 - std::pow(beta1, step))), next_scale = T(rate / (1 - std::pow(beta1, step + 1)));
+  const T root = T(1 / std::sqrt(1 - std::pow(beta2, step))),
+          next_root = T(1 / std::sqrt(1 - std::pow(beta2, step + 1)));
   const T* __restrict const g = x.g.data();
   T* __restrict const message = x.message.data();
   const T* __restrict const m = x.in_flight.data();
   T* __restrict const own = x.b.data();
   T* __restrict const v = x.a.data();
+  T* __restrict const u = x.d.data();
   T* __restrict const w = x.c.data();
   T* __restrict const user = x.w.data();
   INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) message[i] = own[i] = g[i];
   INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
-    momentum_step(w[i], v[i], m[i]);
-    T ahead = w[i], velocity = v[i];
-    momentum_step(ahead, velocity, own[i]);
+    if constexpr (Adam)
+      adamw_step(w[i], v[i], u[i], m[i], scale, root);
+    else
+      momentum_step(w[i], v[i], m[i]);
+    T ahead = w[i], first = v[i], second = u[i];
+    if constexpr (Adam)
+      adamw_step(ahead, first, second, predict(m[i], own[i]), next_scale, next_root);
+    else
+      momentum_step(ahead, first, predict(m[i], own[i]));
     user[i] = ahead;
   }
-  x.message.swap(x.in_flight);
+  std::swap(x.message, x.in_flight);
+}
+
+template <class T, class Predictor, class Rule>
+auto looking_ahead(Predictor predictor, Rule rule) {
+  return [=](std::vector<T>& w) { return syncopate::lookahead_sgd(w, loopback{}, rule, predictor); };
+}
+constexpr auto own_gradient = []<class T>(T, T own) { return own; };
+constexpr auto blend_of_both = []<class T>(T m, T own) { return m + T(0.2) * (own - m); };
+
+template <class T>
+void lookahead_local_sgd(benchmark::State& state) {
+  compare<T>(
+      state, looking_ahead<T>(local_gradient{}, heavy_ball),
+      [](auto& x, std::size_t n) { lookahead_by_hand<T, false>(x, n, own_gradient); }, 12 + 28);
 }
 template <class T>
-void lookahead_local_gradient_sgd(benchmark::State& state) {
+void lookahead_local_adamw(benchmark::State& state) {
   compare<T>(
-      state, [](std::vector<T>& w) { return syncopate::lookahead_sgd(w, loopback{}, heavy_ball); },
-      [](auto& x, std::size_t n) { lookahead_sgd_by_hand(x, n); }, 12 + 28);
+      state, looking_ahead<T>(local_gradient{}, adam),
+      [](auto& x, std::size_t n) { lookahead_by_hand<T, true>(x, n, own_gradient); }, 12 + 36);
+}
+template <class T>
+void lookahead_blended_sgd(benchmark::State& state) {
+  compare<T>(
+      state, looking_ahead<T>(blended_gradient{0.2}, heavy_ball),
+      [](auto& x, std::size_t n) { lookahead_by_hand<T, false>(x, n, blend_of_both); }, 12 + 28);
+}
+template <class T>
+void lookahead_blended_adamw(benchmark::State& state) {
+  compare<T>(
+      state, looking_ahead<T>(blended_gradient{0.2}, adam),
+      [](auto& x, std::size_t n) { lookahead_by_hand<T, true>(x, n, blend_of_both); }, 12 + 36);
 }
 
 void sizes(benchmark::internal::Benchmark* b) {
-  b->UseManualTime()->Unit(benchmark::kMillisecond)->MinTime(0.3);
+  b->UseManualTime()->Unit(benchmark::kMillisecond)->MinTime(0.5);
   for (const std::int64_t n : {std::int64_t{1} << 14, std::int64_t{1} << 20, std::int64_t{1} << 24}) b->Arg(n);
 }
 
-#define BOTH(name)                      \
-  BENCHMARK(name<float>)->Apply(sizes); \
-  BENCHMARK(name<double>)->Apply(sizes)
-
-BOTH(no_prediction_sgd);
-BOTH(smoothing_sgd);
-BOTH(extrapolation_sgd);
-BOTH(compensation_sgd);
-BOTH(no_prediction_adamw);
-BOTH(smoothing_adamw);
-BOTH(extrapolation_adamw);
-BOTH(compensation_adamw);
-BOTH(lookahead_local_gradient_sgd);
+BENCHMARK(no_prediction_sgd<float>)->Apply(sizes);
+BENCHMARK(smoothing_sgd<float>)->Apply(sizes);
+BENCHMARK(adaptive_sgd<float>)->Apply(sizes);
+BENCHMARK(extrapolation_sgd<float>)->Apply(sizes);
+BENCHMARK(compensation_sgd<float>)->Apply(sizes);
+BENCHMARK(lookahead_local_sgd<float>)->Apply(sizes);
+BENCHMARK(lookahead_blended_sgd<float>)->Apply(sizes);
+BENCHMARK(no_prediction_adamw<float>)->Apply(sizes);
+BENCHMARK(smoothing_adamw<float>)->Apply(sizes);
+BENCHMARK(adaptive_adamw<float>)->Apply(sizes);
+BENCHMARK(extrapolation_adamw<float>)->Apply(sizes);
+BENCHMARK(compensation_adamw<float>)->Apply(sizes);
+BENCHMARK(lookahead_local_adamw<float>)->Apply(sizes);
+BENCHMARK(lookahead_blended_adamw<float>)->Apply(sizes);
+BENCHMARK(smoothing_sgd<double>)->Apply(sizes);
+BENCHMARK(smoothing_adamw<double>)->Apply(sizes);
 
 }  // namespace
