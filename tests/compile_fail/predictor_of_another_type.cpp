@@ -7,13 +7,14 @@ struct half {
   template <class T>
 #ifdef SYNCOPATE_CONTROL
   constexpr T predict(const syncopate::landed<T>& m) const {
+    return m.mean / 2;
+  }
 #else
   constexpr double predict(const syncopate::landed<T>& m) const {
+    return m.mean / 2;
+  }
 #endif
-      return m.mean / 2;
-}
-}
-;
+};
 
 int main() {
   std::vector<float> weights(3);

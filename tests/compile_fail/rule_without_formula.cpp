@@ -7,13 +7,14 @@ struct descent {
   template <class T>
 #ifdef SYNCOPATE_CONTROL
   constexpr void apply(T& weight, T gradient) const {
+    weight -= gradient;
+  }
 #else
   constexpr void update(T& weight, T gradient) const {
+    weight -= gradient;
+  }
 #endif
-      weight -= gradient;
-}
-}
-;
+};
 
 int main() {
   std::vector<float> weights(3);
