@@ -95,7 +95,7 @@ TEST_CASE("pixels are scaled to the training set's mean and deviation") {
   CHECK(net.loss_and_gradient(weights, gradients, no_poll) == Approx(std::log(std::exp(x) + 9) - x));
 }
 
-TEST_CASE("He initialisation: the seed decides, the variance is 2 / inputs, biases are zero") {
+TEST_CASE("the seed decides the initial weights, whose variance is 1 / (3 inputs), and biases are zero") {
   const auto weights = initial_parameters<double>(1);
   CHECK(weights == initial_parameters<double>(1));
   CHECK(weights != initial_parameters<double>(2));
@@ -103,8 +103,9 @@ TEST_CASE("He initialisation: the seed decides, the variance is 2 / inputs, bias
   const double n = static_cast<double>(weight.size());
   double squares = 0;
   for (double w : weight) squares += w * w;
-  // The sample variance of n normal numbers deviates by √(2/n) relative; five times that is a bound for any sane seed.
-  CHECK(squares / n == Approx(2.0 / 784).epsilon(5 * std::sqrt(2 / n)));
+  // The sample variance of n uniform numbers deviates by √(4 / (5 n)) relative; five times that bounds any sane seed.
+  CHECK(squares / n == Approx(1.0 / (3 * 784)).epsilon(5 * std::sqrt(0.8 / n)));
+  CHECK(std::ranges::all_of(weight, [](double w) { return std::abs(w) <= 1.0 / 28; }));
   CHECK(std::ranges::all_of(bias, [](double b) { return b == 0; }));
 }
 
