@@ -78,7 +78,7 @@ fashion_mnist_refuses(wrong_magic 1 "swapped/train-images-idx3-ubyte.gz has the 
 fashion_mnist_refuses(too_few_samples 1 "100 training samples do not fill one step of 2 ranks with 64 samples each"
                       --train-samples 100 --batch 64)
 
-# Short runs.
+# Short runs, at a learning rate at which every scheme and predictor is stable.
 set(short --train-samples 4096 --test-samples 1000 --epochs 2 --batch 32 --learning-rate 0.05 --momentum 0.5)
 set(two_processes ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${syncopate_mpiexec_flags})
 if(TARGET syncopate::boost_mpi)

@@ -12,9 +12,8 @@ foreach(scheme pseudo-synchronous lookahead)
   endif()
   set(losses "")
   foreach(predictor IN LISTS predictors)
-    # A learning rate at which each of them is stable.
     run(${DIRECTORY}/${scheme}.json ${PROGRAM} --scheme ${scheme} --predictor ${predictor} --ranks 2 ${OPTIONS}
-        --learning-rate 0.02 --momentum 0.5 --link-gbit 0)
+        --link-gbit 0)
     string(JSON object GET "${json}" 0)
     check_result("${object}" ${scheme} 2 2 0.4)
     string(JSON loss GET "${object}" train_loss 1)
