@@ -137,11 +137,14 @@ class update_scheme {
       : communicator_(communicator.duplicate()), delay_(std::move(delay)), averaging_(std::move(averaging)) {
     check_types();
     check_model<W>();
-    detail::scheme_facts facts{version, 0, 0, bucket_bytes, 0, {}};
+    detail::scheme_facts facts{};
+    facts.version = version;
+    facts.bucket_bytes = bucket_bytes;
     facts.scheme = detail::hash_of(std::string(typeid(Elements).name()) + typeid(D).name() + typeid(A).name());
     try {
       validate();
       facts.most_in_flight = delay_.most_in_flight();
+      facts.schedule = detail::schedule_of(delay_);
       for_each_tensor(weights, [&](auto elements) {
         tensors_.push_back({elements.size(), sizeof(typename decltype(elements)::value_type)});
       });
@@ -154,6 +157,7 @@ class update_scheme {
       bind_weights(weights);
       disjoint_.check();
     } catch (const std::exception& fault) {
+      facts.fault_of_layout = dynamic_cast<const layout_error*>(&fault) != nullptr;
       std::string(fault.what()).copy(facts.fault.data(), facts.fault.size() - 1);
     }
     detail::agree(communicator_, facts, tensors_);

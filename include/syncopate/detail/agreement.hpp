@@ -20,15 +20,34 @@ struct scheme_facts {
   std::int64_t version;
   std::uint64_t scheme;  ///< hash of the policies' types
   std::int64_t most_in_flight;
+  std::uint64_t schedule;  ///< hash of what the delay policy decides
   std::uint64_t bucket_bytes;
   std::uint64_t tensors;
-  std::array<char, 472> fault;  ///< what is wrong with this rank's arguments, as text that ends with a zero
+  std::uint64_t fault_of_layout;  ///< whether `fault` concerns tensors
+  std::array<char, 456> fault;    ///< what is wrong with this rank's arguments, as text that ends with a zero
 };
 
 constexpr std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return hash;
+}
+
+/// Hash of what a delay policy decides in its first steps. Ranks that decided differently would wait for messages that
+/// nobody sent, and a delay policy need not be comparable.
+template <class D>
+std::uint64_t schedule_of(const D& delay) {
+  constexpr std::int64_t steps = 4096;
+  std::vector<std::int64_t> launched;
+  std::string decisions;
+  for (std::int64_t step = 0, absorbed = 0; step < steps; ++step) {
+    const bool launches = delay.launches(step);
+    if (launches) launched.push_back(step);
+    decisions += launches ? '1' : '0';
+    for (; absorbed < std::ssize(launched) && delay.due(launched[static_cast<std::size_t>(absorbed)], step); ++absorbed)
+      decisions += 'a';
+  }
+  return hash_of(decisions);
 }
 
 template <class C, class T>
@@ -74,22 +93,14 @@ void agree(C& communicator, const scheme_facts& own, std::span<const tensor_fact
   };
 
   for (int rank = 0; rank < ranks; ++rank)
-    if (of(rank).fault[0] != 0)
-      throw configuration_error(of(rank).fault.data() +
-                                (ranks > 1 ? " (rank " + std::to_string(rank) + ")" : std::string{}));
+    if (of(rank).fault[0] != 0) {
+      const std::string text = of(rank).fault.data() + (ranks > 1 ? " (rank " + std::to_string(rank) + ")" : "");
+      if (of(rank).fault_of_layout) throw layout_error(text);
+      throw configuration_error(text);
+    }
   if (differ(&scheme_facts::version))
     throw configuration_error("syncopate: ranks were built with different versions of the library: " +
                               by_rank(ranks, [&](int r) { return std::to_string(of(r).version); }));
-  if (differ(&scheme_facts::scheme))
-    throw configuration_error("syncopate: ranks were given different schemes: " +
-                              by_rank(ranks, [&](int r) { return "scheme " + std::to_string(of(r).scheme); }));
-  if (differ(&scheme_facts::most_in_flight))
-    throw configuration_error("syncopate: ranks were given different delays: " + by_rank(ranks, [&](int r) {
-                                return std::to_string(of(r).most_in_flight) + " messages in flight";
-                              }));
-  if (differ(&scheme_facts::bucket_bytes))
-    throw configuration_error("syncopate: ranks were given different bucket sizes: " +
-                              by_rank(ranks, [&](int r) { return std::to_string(of(r).bucket_bytes) + " bytes"; }));
 
   // Lengths may differ, so the shorter layouts are padded before they are compared.
   std::uint64_t longest = 0;
@@ -105,6 +116,20 @@ void agree(C& communicator, const scheme_facts& own, std::span<const tensor_fact
             "syncopate: ranks have different layouts, first at tensor " + std::to_string(t) + ": " +
             by_rank(ranks, [&](int r) { return at(r).element_bytes == 0 ? "no such tensor" : at(r).text(); }));
   }
+
+  if (differ(&scheme_facts::scheme))
+    throw configuration_error("syncopate: ranks were given different schemes: " +
+                              by_rank(ranks, [&](int r) { return "scheme " + std::to_string(of(r).scheme); }));
+  if (differ(&scheme_facts::most_in_flight))
+    throw configuration_error("syncopate: ranks were given different delays: " + by_rank(ranks, [&](int r) {
+                                return std::to_string(of(r).most_in_flight) + " messages in flight";
+                              }));
+  if (differ(&scheme_facts::schedule))
+    throw configuration_error("syncopate: ranks were given different delays: " +
+                              by_rank(ranks, [&](int r) { return "schedule " + std::to_string(of(r).schedule); }));
+  if (differ(&scheme_facts::bucket_bytes))
+    throw configuration_error("syncopate: ranks were given different bucket sizes: " +
+                              by_rank(ranks, [&](int r) { return std::to_string(of(r).bucket_bytes) + " bytes"; }));
 }
 
 }  // namespace syncopate::detail
