@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <syncopate/syncopate.hpp>
+#include <thread>
+#include <vector>
+
+#include "../support/ranks.hpp"
+
+using namespace syncopate;
+
+namespace {
+
+/// Ranks compute for times of their own: mostly none, now and then some microseconds, seldom a pause.
+class random_pace {
+ public:
+  explicit random_pace(int rank) : random_(static_cast<unsigned>(rank)) {}
+
+  void compute() {
+    const auto draw = random_() % 1000;
+    if (draw < 3) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (draw % 8 == 0) std::this_thread::yield();
+    for (unsigned spin = 0; spin < draw % 64; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
+ private:
+  std::minstd_rand random_;
+};
+
+constexpr std::size_t tensors = 16;
+
+/// A tensor per bucket, of 1 to 16 elements.
+std::vector<std::vector<double>> many_tensors() {
+  std::vector<std::vector<double>> model;
+  for (std::size_t t = 0; t < tensors; ++t) model.emplace_back(t + 1);
+  return model;
+}
+
+/// Whole numbers whose mean over three ranks is one, too.
+double part_of(int rank, std::int64_t step, std::size_t t) {
+  return 3 * static_cast<double>((step + static_cast<std::int64_t>(t)) % 5 - 2) + (rank - 1);
+}
+double mean_of(std::int64_t step, std::size_t t) { return part_of(1, step, t); }
+
+}  // namespace
+
+TEST_CASE("Many steps with many buckets at a random pace", "[engine][soak]") {
+  constexpr std::int64_t steps = 10000;
+  const auto found = support::on_ranks(3, [](thread_communicator communicator) {
+    random_pace pace(communicator.rank());
+    auto weights = many_tensors(), gradients = weights;
+    const lookahead_averaging averaging{local_gradient{}, sgd{.learning_rate = 1}};
+    update_scheme scheme{weights, communicator, fixed_delay{3}, averaging, std::size_t{1}};
+    std::size_t wrong = 0;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      pace.compute();
+      for (std::size_t t = 0; t < tensors; ++t) gradients[t].assign(t + 1, part_of(communicator.rank(), step, t));
+      scheme.step(weights, gradients);
+      if (step % 7 == 0) scheme.poll();
+      // Nothing of what this rank is ahead of the mean is ever committed: three local parts at most.
+      for (std::size_t t = 0; t < tensors; ++t) {
+        double expected = 0;
+        for (std::int64_t k = step - step % 5; k <= step; ++k)  // five means add up to 0
+          expected -= mean_of(k, t);
+        expected -= static_cast<double>(std::min<std::int64_t>(step + 1, 3)) * (communicator.rank() - 1);
+        wrong += weights[t].front() != expected || weights[t].back() != expected;
+      }
+    }
+    scheme.finish(weights);
+    double sum = 0;
+    for (const auto& tensor : weights)
+      for (const double weight : tensor) sum += weight * weight;
+    return std::vector<double>{static_cast<double>(wrong), sum,
+                               static_cast<double>(scheme.statistics().absorbed - steps)};
+  });
+  static_assert(steps % 5 == 0);
+  for (const auto& rank : found) CHECK(rank == std::vector<double>{0, 0, 0});
+}
+
+TEST_CASE("Many periods with many buckets at a random pace", "[engine][soak]") {
+  constexpr std::int64_t steps = 10000;
+  const auto found = support::on_ranks(3, [](thread_communicator communicator) {
+    random_pace pace(communicator.rank() + 3);
+    auto weights = many_tensors(), gradients = weights;
+    update_scheme scheme{weights, communicator, periodic_delay{.period = 2, .delay = 2},
+                         weight_averaging{two_parameter_merge{}, sgd{.learning_rate = 1}}, std::size_t{1}};
+    for (std::int64_t step = 0; step < steps; ++step) {
+      pace.compute();
+      for (std::size_t t = 0; t < tensors; ++t) gradients[t].assign(t + 1, part_of(communicator.rank(), step, t));
+      scheme.step(weights, gradients);
+    }
+    scheme.finish(weights);
+    return weights;
+  });
+  // The delta merge keeps all local progress, so the mean of ranks is the sum of all means, which is 0.
+  for (const auto& rank : found) CHECK(rank == many_tensors());
+}
