@@ -77,7 +77,7 @@ class uncounted {
   template <Element T>
   auto start_sum(std::span<T> elements) {
     const pause while_starting;
-    return request(inner_.start_sum(elements));
+    return request<decltype(inner_.start_sum(elements))>(inner_.start_sum(elements));
   }
   void broadcast(std::span<std::byte> bytes, int root) { inner_.broadcast(bytes, root); }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { inner_.all_gather(own, all); }
