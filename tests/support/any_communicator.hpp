@@ -1,0 +1,97 @@
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "syncopate/concepts.hpp"
+
+namespace support {
+
+/// Any communicator behind one type, so that a law is compiled once and runs on all of them.
+class any_communicator {
+  struct operation {
+    virtual ~operation() = default;
+    virtual bool test() = 0;
+    virtual void wait() = 0;
+  };
+
+ public:
+  class request {
+   public:
+    explicit request(std::unique_ptr<operation> started) : started_(std::move(started)) {}
+    bool test() { return started_->test(); }
+    void wait() { started_->wait(); }
+
+   private:
+    std::unique_ptr<operation> started_;
+  };
+
+  template <class C>
+  requires(!std::same_as<C, any_communicator>) explicit any_communicator(C communicator)
+      : held_(std::make_unique<holder<C>>(std::move(communicator))) {}
+
+  int rank() const { return held_->rank(); }
+  int size() const { return held_->size(); }
+  any_communicator duplicate() const { return any_communicator(held_->duplicate()); }
+  template <syncopate::Element T>
+  request start_sum(std::span<T> elements) {
+    return request(held_->start_sum(elements));
+  }
+  void broadcast(std::span<std::byte> bytes, int root) { held_->broadcast(bytes, root); }
+  void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { held_->all_gather(own, all); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+    virtual std::unique_ptr<interface> duplicate() const = 0;
+    virtual std::unique_ptr<operation> start_sum(std::span<float>) = 0;
+    virtual std::unique_ptr<operation> start_sum(std::span<double>) = 0;
+    virtual void broadcast(std::span<std::byte>, int root) = 0;
+    virtual void all_gather(std::span<const std::byte>, std::span<std::byte>) = 0;
+  };
+
+  template <class R>
+  struct held_operation final : operation {
+    explicit held_operation(R started) : started_(std::move(started)) {}
+    bool test() override { return started_.test(); }
+    void wait() override { started_.wait(); }
+    R started_;
+  };
+
+  template <class C>
+  struct holder final : interface {
+    explicit holder(C communicator) : communicator_(std::move(communicator)) {}
+    int rank() const override { return communicator_.rank(); }
+    int size() const override { return communicator_.size(); }
+    std::unique_ptr<interface> duplicate() const override {
+      return std::make_unique<holder>(communicator_.duplicate());
+    }
+    std::unique_ptr<operation> start_sum(std::span<float> elements) override { return start(elements); }
+    std::unique_ptr<operation> start_sum(std::span<double> elements) override { return start(elements); }
+    void broadcast(std::span<std::byte> bytes, int root) override { communicator_.broadcast(bytes, root); }
+    void all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
+      communicator_.all_gather(own, all);
+    }
+    template <class T>
+    std::unique_ptr<operation> start(std::span<T> elements) {
+      auto started = communicator_.start_sum(elements);
+      return std::make_unique<held_operation<decltype(started)>>(std::move(started));
+    }
+    C communicator_;
+  };
+
+  explicit any_communicator(std::unique_ptr<interface> held) : held_(std::move(held)) {}
+
+  std::unique_ptr<interface> held_;
+};
+
+static_assert(syncopate::Communicator<any_communicator, float>);
+static_assert(syncopate::Communicator<any_communicator, double>);
+
+}  // namespace support
