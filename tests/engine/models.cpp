@@ -181,11 +181,11 @@ TEST_CASE("A consensus is the weights without prediction, or their mean", "[engi
 }
 
 TEST_CASE("A mean is weighted by samples", "[engine][samples]") {
-  const auto found = support::on_ranks(3, [](thread_communicator communicator) {
+  const auto found = support::on_ranks(4, [](thread_communicator communicator) {
     std::vector<double> weights(1), gradients{static_cast<double>(communicator.rank())}, seen;
     auto scheme = synchronous_sgd(weights, communicator, sgd{.learning_rate = 1});
-    const double samples[3] = {5, 1, 2};
-    scheme.step(weights, gradients, samples[communicator.rank()]);  // (0·5 + 1·1 + 2·2) / 8
+    const double samples[4] = {5, 1, 2, 8};
+    scheme.step(weights, gradients, samples[communicator.rank()]);  // (0·5 + 1·1 + 2·2 + 3·8) / 16
     seen.push_back(weights[0]);
     scheme.step(weights, gradients, communicator.rank() == 2 ? 8 : 0);
     seen.push_back(weights[0]);
@@ -195,5 +195,5 @@ TEST_CASE("A mean is weighted by samples", "[engine][samples]") {
     seen.push_back(weights[0]);
     return seen;
   });
-  for (const auto& seen : found) CHECK(seen == std::vector<double>{-0.625, -2.625, -2.625, -3.625});
+  for (const auto& seen : found) CHECK(seen == std::vector<double>{-1.8125, -3.8125, -3.8125, -5.3125});
 }
