@@ -7,6 +7,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "tensor.hpp"
 
@@ -30,7 +31,9 @@
 /// - `static constexpr bool keeps_weights = true;` `landed::weight` and `weight_then` are filled (likewise).
 /// - `auto prepare(std::int64_t count) const;` Called once per update, outside the loop, with the number of earlier
 ///   updates; what it returns is handed to the formula as its last argument. Put per-step arithmetic here: it keeps
-///   powers and branches out of the loop.
+///   powers and branches out of the loop. A rule may return a `std::variant`: its formula is overloaded for the
+///   alternatives, and the loop compiled for each, so that a simple case costs no more than it has to (see `sgd`).
+///   Which alternative it is depends on hyper-parameters only, not on `count`.
 /// - `observe` (predictors only): see `adaptive_exponential_smoothing`. `std::array<T, M> observe(const landed<T>&,
 /// const T&... state) const`
 ///   returns M terms, whose sums over a tensor or a chunk are known before the formula runs; then
@@ -171,6 +174,12 @@ inline constexpr bool applies<P, T, type_list<S...>> = requires(const P& policy,
   policy.apply(weight, gradient, state...);
 };
 
+/// For whatever `prepare` may return.
+template <class P, class T, class C = coefficients_of<P, T>>
+inline constexpr bool applies_prepared = applies<P, T, typename formula_arguments<P, T, C>::type>;
+template <class P, class T, class... C>
+inline constexpr bool applies_prepared<P, T, std::variant<C...>> = (applies_prepared<P, T, C> && ...);
+
 template <class P, class T, class Arguments>
 inline constexpr bool merges = false;
 template <class P, class T, class... S>
@@ -190,8 +199,7 @@ concept GradientPredictor =
 
 /// Advances a weight by a gradient: `void apply(T& weight, T gradient, T&... state) const`.
 template <class P, class T>
-concept UpdateRule =
-    Element<T> && std::copyable<P> && detail::applies<P, T, typename detail::formula_arguments<P, T>::type>;
+concept UpdateRule = Element<T> && std::copyable<P> && detail::applies_prepared<P, T>;
 
 /// Joins a rank's own weight and an arrived mean of weights: `T merge(T weight, const landed<T>&, T&... state) const`;
 /// `landed::own` is the rank's snapshot that went into the mean.
@@ -227,9 +235,11 @@ concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, const 
 ///
 /// - `T message(T weight, T gradient) const`: what this rank contributes.
 /// - `void absorb(T& weight, const landed<T>&, const auto& with) const`: folds an arrived mean into the weights.
-/// - `void advance(T& weight, T gradient, const auto& with) const`, optional: a local move before the message is written.
+/// - `void advance(T& weight, T gradient, const auto& with) const`, optional: a local move before the message is
+/// written.
 ///   Ranks then hold weights of their own; `consensus` and `finish` take their mean.
-/// - `void look_ahead(T& weight, const landed<T>&, const auto& with) const`, optional: the engine then keeps the true weights
+/// - `void look_ahead(T& weight, const landed<T>&, const auto& with) const`, optional: the engine then keeps the true
+/// weights
 ///   to itself and leaves in the user's tensors a prediction of them: a copy, advanced by this formula once for each
 ///   message in flight. What it does to rules' state is forgotten again, except `local_rule`'s.
 ///

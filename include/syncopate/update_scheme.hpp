@@ -367,7 +367,7 @@ class update_scheme {
     std::size_t bytes = 0;
     const auto close = [&] {
       if (pieces.empty()) return;
-      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight);
+      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, communicator_.size());
       lane.buckets.back().start(lane.weights);
       bytes = 0;
     };

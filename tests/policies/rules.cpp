@@ -3,6 +3,7 @@
 #include <limits>
 #include <syncopate/rules/adamw.hpp>
 #include <syncopate/rules/sgd.hpp>
+#include <variant>
 
 #include "random_values.hpp"
 
@@ -12,13 +13,23 @@ static_assert(UpdateRule<sgd, float> && UpdateRule<sgd, double>);
 static_assert(UpdateRule<adamw, float> && UpdateRule<adamw, double>);
 static_assert(detail::state_vectors<sgd> == 1 && detail::state_vectors<adamw> == 2);
 
+namespace {
+
+/// One update by the rule, whichever alternative it prepares.
+template <class T>
+constexpr void advance(const sgd& rule, T& weight, T gradient, T& velocity, int count) {
+  std::visit([&](const auto& prepared) { rule.apply(weight, gradient, velocity, prepared); }, rule.prepare(count));
+}
+
+}  // namespace
+
 // Heavy ball, by the compiler: v = 4, then 0.5 · 4 + 4 = 6.
 static_assert([] {
   constexpr sgd rule{.learning_rate = 0.25, .momentum = 0.5};
   double weight = 8, velocity = 0;
-  rule.apply(weight, 4.0, velocity, rule.prepare(0));
+  advance(rule, weight, 4.0, velocity, 0);
   if (weight != 7 || velocity != 4) return false;
-  rule.apply(weight, 4.0, velocity, rule.prepare(1));
+  advance(rule, weight, 4.0, velocity, 1);
   return weight == 5.5 && velocity == 6;
 }());
 
@@ -84,7 +95,7 @@ TEMPLATE_TEST_CASE("SGD without dampening is PyTorch's, bitwise", "[rule]", floa
   TestType weight = draw(), expected = weight, velocity = 0;
   for (int k = 0; k < 200; ++k) {
     const TestType gradient = draw();
-    rule.apply(weight, gradient, velocity, rule.prepare(k));
+    advance(rule, weight, gradient, velocity, k);
     torch.step(expected, gradient);
     REQUIRE(weight == expected);
     if (rule.momentum != 0) REQUIRE(velocity == torch.buffer);
@@ -106,7 +117,7 @@ TEMPLATE_TEST_CASE("SGD with dampening is PyTorch's up to rounding", "[rule]", f
     const double bound = 10 * double{std::numeric_limits<TestType>::epsilon()} *
                          double{std::abs(weight) + std::abs(gradient) + std::abs(velocity)};
     torch.step(expected, double{gradient});
-    rule.apply(weight, gradient, velocity, rule.prepare(k));
+    advance(rule, weight, gradient, velocity, k);
     REQUIRE(std::abs(double{velocity} - torch.buffer) <= bound);
     REQUIRE(std::abs(double{weight} - expected) <= bound);
   }
@@ -115,16 +126,16 @@ TEMPLATE_TEST_CASE("SGD with dampening is PyTorch's up to rounding", "[rule]", f
 TEST_CASE("without momentum, dampening has no effect, as in PyTorch", "[rule]") {
   const sgd rule{.learning_rate = 0.5, .dampening = 0.5};
   double weight = 1, velocity = 0;
-  for (int k = 0; k < 3; ++k) rule.apply(weight, 1.0, velocity, rule.prepare(k));
+  for (int k = 0; k < 3; ++k) advance(rule, weight, 1.0, velocity, k);
   CHECK(weight == -0.5);
 }
 
 TEST_CASE("the first SGD step is not dampened", "[rule]") {
   const sgd rule{.learning_rate = 1, .momentum = 0.5, .dampening = 0.75};
   double weight = 0, velocity = 0;
-  rule.apply(weight, 8.0, velocity, rule.prepare(0));
+  advance(rule, weight, 8.0, velocity, 0);
   CHECK(velocity == 8);
-  rule.apply(weight, 8.0, velocity, rule.prepare(1));
+  advance(rule, weight, 8.0, velocity, 1);
   CHECK(velocity == 0.5 * 8 + 0.25 * 8);
   CHECK(weight == -14);
 }
@@ -165,4 +176,20 @@ TEMPLATE_TEST_CASE("AdamW leaves a parameter without gradients alone", "[rule]",
   TestType weight = TestType(0.7), first = 0, second = 0;
   for (int k = 0; k < 10; ++k) rule.apply(weight, TestType(0), first, second, rule.prepare(k));
   CHECK(weight == TestType(0.7));
+}
+
+TEMPLATE_TEST_CASE("The heavy ball is the general rule without what it leaves out", "[sgd]", float, double) {
+  const sgd rule{.learning_rate = 0.1, .momentum = 0.9};
+  REQUIRE(std::holds_alternative<sgd::heavy_ball>(rule.prepare(0)));
+  REQUIRE(std::holds_alternative<sgd::general>(sgd{.momentum = 0.9, .weight_decay = 1e-4}.prepare(0)));
+  REQUIRE(std::holds_alternative<sgd::general>(sgd{.momentum = 0.9, .dampening = 0.5}.prepare(0)));
+  REQUIRE(std::holds_alternative<sgd::general>(sgd{.momentum = 0.9, .nesterov = true}.prepare(0)));
+  TestType simple_weight(1), simple_velocity(0), general_weight(1), general_velocity(0);
+  for (int k = 0; k < 100; ++k) {
+    const auto gradient = TestType(std::sin(k));
+    rule.apply(simple_weight, gradient, simple_velocity, sgd::heavy_ball{});
+    rule.apply(general_weight, gradient, general_velocity, sgd::general{.dampening = 0, .withheld = 1, .carried = 1});
+    REQUIRE(simple_weight == general_weight);
+    REQUIRE(simple_velocity == general_velocity);
+  }
 }

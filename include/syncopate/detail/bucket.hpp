@@ -22,12 +22,12 @@ namespace syncopate::detail {
 /// One message of a bucket, from its launch until its memory is needed again.
 template <class T, class R>
 struct message {
-  buffer<T> sum;           ///< contributions, then their sum over ranks; the last element counts samples
+  buffer<T> sum;           ///< contributions, then their sum over ranks, then the mean; the last element counts samples
   buffer<T> own;           ///< what this rank contributed, where a policy keeps it
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
   std::optional<R> request;
   std::int64_t step = 0;
-  measurement::clock::time_point launched, landed;
+  measurement::clock::time_point launched, landed;  ///< landed: not before the call that launched it returned
 };
 
 /// A tensor's place in its bucket.
@@ -52,7 +52,8 @@ class bucket {
 
  public:
   /// `most_in_flight` messages can be in flight between two steps.
-  bucket(std::vector<piece> pieces, std::int64_t most_in_flight) : pieces_(std::move(pieces)) {
+  bucket(std::vector<piece> pieces, std::int64_t most_in_flight, int ranks)
+      : pieces_(std::move(pieces)), ranks_(ranks) {
     for (piece& p : pieces_) {
       p.offset = size_;
       p.first_group = groups_;
@@ -110,12 +111,13 @@ class bucket {
       throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
     slot& out = at(launched_);
     const placed_policies<A, T> policies = place(averaging);
+    const T share = T(samples / ranks_);  // the sum is then the mean, if all ranks have one sample
     for (const piece& p : pieces_) {
       const placed_policies<A, T> here = policies.advanced_by(p.offset);
       if (launches)
-        leave<true>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, T(samples));
+        leave<true>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, share);
       else
-        leave<false>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, T(samples));
+        leave<false>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, share);
     }
     ++advanced_;
     if (!launches) return;
@@ -123,7 +125,8 @@ class bucket {
     out.step = step;
     out.launched = measurement::clock::now();
     out.request.emplace(communicator.start_sum(out.sum.elements()));
-    measured.blocked(out.launched, measurement::clock::now());
+    out.landed = measurement::clock::now();
+    measured.blocked(out.launched, out.landed);
     ++launched_;
     measured.taken.bytes += out.sum.size() * sizeof(T);
   }
@@ -135,6 +138,7 @@ class bucket {
     bool absorbed_all = true;
     while (in_flight() > 0 && due(at(absorbed_).step)) {
       wait(at(absorbed_), measured);
+      weight_by_samples(at(absorbed_).sum);
       ++absorbed_;
       absorbed_all = in_flight() == 0 || !due(at(absorbed_).step);
       arrive<true>(averaging, step, weights, absorbed_all);
@@ -163,7 +167,7 @@ class bucket {
     if (!m.request) return true;
     if (!m.request->test()) return false;
     if constexpr (requires { m.request->landed_at(); })
-      m.landed = m.request->landed_at();
+      m.landed = std::max(m.landed, m.request->landed_at());
     else
       m.landed = measurement::clock::now();
     m.request.reset();
@@ -179,6 +183,16 @@ class bucket {
       measured.blocked(begin, m.landed);
     }
     measured.in_flight(m.launched, m.landed);
+  }
+
+  /// Makes the mean of a sum, where ranks do not have one sample each. In a pass of its own: a product in the formulas'
+  /// loop could be contracted with what they do next, differently in different loops.
+  void weight_by_samples(const buffer<T>& sum) const {
+    const T samples = sum[size_];
+    if (samples == T(ranks_) || samples == T(0)) return;
+    const T factor = T(ranks_) / samples;
+    T* const elements = sum.data();
+    for_each_element(size_, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] *= factor; });
   }
 
   template <class Policy, std::size_t N>
@@ -202,25 +216,19 @@ class bucket {
 
   template <bool Launches>
   static void leave(const A& averaging, const placed_policies<A, T>& policies, const piece& p, T* weights,
-                    const T* gradients, slot& out, T samples) {
-    for_each_chunk(p.size, [&](std::size_t begin, auto length) {
-      const A formulas = averaging;
-      const placed_policies<A, T> here = policies.advanced_by(begin);
-      T* const weight = weights + begin;
-      const T* const gradient = gradients + begin;
-      [[maybe_unused]] T* const sum = out.sum.data() + p.offset + begin;
-      [[maybe_unused]] T* const own = any_keeps_own<A> ? out.own.data() + p.offset + begin : nullptr;
-      [[maybe_unused]] T* const then = any_keeps_weights<A> ? out.weights_then.data() + p.offset + begin : nullptr;
-      for_each_element(length, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
-        if constexpr (Launches && any_keeps_weights<A>) then[i] = weight[i];
-        if constexpr (advances<A, T>) {
-          const bound<A, T, false> with(here, i);
-          formulas.advance(weight[i], gradient[i], with);
-        }
+                    const T* gradients, slot& out, T share) {
+    const A formulas = averaging;
+    [[maybe_unused]] T* const sum = out.sum.data() + p.offset;
+    [[maybe_unused]] T* const own = any_keeps_own<A> ? out.own.data() + p.offset : nullptr;
+    [[maybe_unused]] T* const then = any_keeps_weights<A> ? out.weights_then.data() + p.offset : nullptr;
+    with_bound<false>(policies, [=](auto with_at) {
+      for_each_element(p.size, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        if constexpr (Launches && any_keeps_weights<A>) then[i] = weights[i];
+        if constexpr (advances<A, T>) formulas.advance(weights[i], gradients[i], with_at(i));
         if constexpr (Launches) {
-          const T contribution = formulas.message(weight[i], gradient[i]);
+          const T contribution = formulas.message(weights[i], gradients[i]);
           if constexpr (any_keeps_own<A>) own[i] = contribution;
-          sum[i] = contribution * samples;
+          sum[i] = contribution * share;
         }
       });
     });
@@ -228,8 +236,7 @@ class bucket {
 
   /// Where a mean lies and what belongs to it, from some element on. Pointers to what is not kept are null.
   struct arrival {
-    const T* sum = nullptr;  ///< null: nothing has landed yet
-    T samples = T(1);
+    const T* mean = nullptr;
     const T* own = nullptr;
     const T* weight = nullptr;
     const T* weight_then = nullptr;
@@ -237,24 +244,12 @@ class bucket {
 
     arrival advanced_by(std::size_t offset) const {
       arrival result = *this;
-      for (const T** start : {&result.sum, &result.own, &result.weight, &result.weight_then})
+      for (const T** start : {&result.mean, &result.own, &result.weight, &result.weight_then})
         if (*start) *start += offset;
       return result;
     }
-
-    /// For a chunk of N elements: zeros take the place of a mean that has not landed yet.
-    template <std::size_t N>
-    arrival of_chunk(length<N>) const {
-      alignas(64) static constexpr T zeros[N] = {};
-      arrival result = *this;
-      if (!sum) result.sum = zeros;
-      return result;
-    }
-
-    /// The mean is a quotient, since a product could be contracted with what a formula does next, differently in
-    /// different loops.
     SYNCOPATE_ALWAYS_INLINE landed<T> at(std::size_t i) const {
-      landed<T> m{sum[i] / samples, T(0), T(0), T(0), staleness};
+      landed<T> m{mean[i], T(0), T(0), T(0), staleness};
       if constexpr (any_keeps_own<A>) m.own = own[i];
       if constexpr (any_keeps_weights<A>) {
         m.weight = weight[i];
@@ -264,29 +259,56 @@ class bucket {
     }
   };
 
+  /// The mean that landed last, to be folded into `weight`, which belongs to the bucket's element `offset`.
+  arrival latest(std::int64_t step, const T* weight, std::size_t offset) {
+    // Before the first one there is a message that was never used, and is zero.
+    const slot& m = absorbed_ > 0 ? at(absorbed_ - 1) : at(launched_);
+    arrival result{m.sum.data(), m.own.data(), nullptr, m.weights_then.data()};
+    if (absorbed_ > 0) result.staleness = static_cast<int>(step - m.step);
+    result = result.advanced_by(offset);
+    result.weight = weight;
+    return result;
+  }
+
+  /// What is known of the gradient that message `number` carries, given the mean that landed last.
+  arrival predicted_for(std::int64_t number, arrival known, std::size_t offset) {
+    const slot& m = at(number);
+    if constexpr (any_keeps_own<A>) known.own = m.own.data() + offset;
+    if constexpr (any_keeps_weights<A>) {
+      known.weight = m.weights_then.data() + offset;
+      if (absorbed_ == 0) known.weight_then = known.weight;
+    }
+    known.staleness = absorbed_ > 0 ? static_cast<int>(m.step - at(absorbed_ - 1).step) : 0;
+    return known;
+  }
+
   /// Sums what the predictor observes over `count` elements, and prepares it.
   static auto observe(const placed<P, T>& predictor, const arrival& a, std::size_t count, std::int64_t earlier,
                       std::array<double, scalars<P>>& kept) {
+    constexpr std::size_t lanes = small_chunk_length;  // sums that do not wait for each other
+    const placed<P, T> here = predictor;
+    const arrival known = a;
     std::array<double, terms> sums{};
-    for_each_chunk(count, [&](std::size_t begin, auto length) {
-      constexpr std::size_t n = decltype(length)::value;
-      constexpr std::size_t lanes = n < small_chunk_length ? n : small_chunk_length;
-      const placed<P, T> here = predictor.advanced_by(begin);
-      const arrival there = a.advanced_by(begin).of_chunk(length);
+    for (std::size_t begin = 0; begin < count; begin += chunk_length) {
+      const std::size_t end = std::min(count, begin + chunk_length);
       alignas(64) T partial[terms][lanes] = {};
-      for (std::size_t first = 0; first < n; first += lanes)
-        for_each_element(detail::length<lanes>{}, [&](std::size_t lane) SYNCOPATE_INLINE_LAMBDA {
-          const std::size_t i = first + lane;
-          [&]<std::size_t... S, std::size_t... K>(std::index_sequence<S...>, std::index_sequence<K...>)
-              SYNCOPATE_INLINE_LAMBDA {
-            const std::array<T, terms> seen = here.policy.observe(there.at(i), std::as_const(here.state[S][i])...);
-            ((partial[K][lane] += seen[K]), ...);
-          }
-          (std::make_index_sequence<state_vectors<P>>{}, std::make_index_sequence<terms>{});
-        });
+      const auto add = [&](std::size_t lane, std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        [&]<std::size_t... S, std::size_t... K>(std::index_sequence<S...>, std::index_sequence<K...>)
+            SYNCOPATE_INLINE_LAMBDA {
+          const std::array<T, terms> seen = here.policy.observe(known.at(i), std::as_const(here.state[S][i])...);
+          ((partial[K][lane] += seen[K]), ...);
+        }
+        (std::make_index_sequence<state_vectors<P>>{}, std::make_index_sequence<terms>{});
+      };
+      std::size_t first = begin;
+      for (; first + lanes <= end; first += lanes) {
+        const auto add_at_first = [&](std::size_t lane) SYNCOPATE_INLINE_LAMBDA { add(lane, first + lane); };
+        for_each_element_of_chunk<lanes>(0, add_at_first);
+      }
+      for (std::size_t i = first; i < end; ++i) add(i - first, i);
       for (std::size_t k = 0; k < terms; ++k)
         for (std::size_t lane = 0; lane < lanes; ++lane) sums[k] += static_cast<double>(partial[k][lane]);
-    });
+    }
     return predictor.policy.prepare(earlier, sums, kept);
   }
 
@@ -306,135 +328,121 @@ class bucket {
     const placed_policies<A, T> policies = place(averaging);
     prepared_rules_.clear();
     if constexpr (predicts_ahead)
-      for (std::int64_t k = 0; k < in_flight(); ++k)
-        prepared_rules_.push_back(prepare(rule_of(averaging), absorbed_ + k));
-    const std::int64_t earlier = Arrived ? absorbed_ - 1 : absorbed_;
-    const slot* const last = absorbed_ > 0 ? &at(absorbed_ - 1) : nullptr;
-    const T samples = last ? last->sum[size_] : T(0);
+      for (std::int64_t number = absorbed_; number < launched_; ++number)
+        prepared_rules_.push_back(prepare(rule_of(averaging), number));
+    const bool ahead = predicts_ahead && looks_ahead_now && in_flight() > 0;
     for (const piece& p : pieces_) {
-      T* const user = weights[p.tensor].data();
-      T* const weight = predicts_ahead ? weights_.data() + p.offset : user;
-      arrival mean;
-      if (last) {
-        mean = {last->sum.data(),
-                samples > 0 ? samples : T(1),  // without samples the sum is 0, and so is the mean
-                last->own.data(),
-                nullptr,
-                last->weights_then.data(),
-                static_cast<int>(step - last->step)};
-        mean = mean.advanced_by(p.offset);
-        mean.weight = weight;
-      }
-      const placed_policies<A, T> here = policies.advanced_by(p.offset);
       const std::size_t group = observes_chunks(averaging) ? chunk_length : p.size;
       for (std::size_t begin = 0; begin < p.size; begin += group) {
-        const std::size_t count = std::min(group, p.size - begin);
-        placed_policies<A, T> prepared = here.advanced_by(begin);
+        const std::size_t count = std::min(group, p.size - begin), offset = p.offset + begin;
+        T* const user = weights[p.tensor].data() + begin;
+        T* const weight = predicts_ahead ? weights_.data() + offset : user;
+        const arrival mean = latest(step, weight, offset);
+        placed_policies<A, T> here = policies.advanced_by(offset);
         if constexpr (terms > 0) {
-          std::array<double, scalars<P>>& kept = scalars_[p.first_group + begin / chunk_length];
-          std::array<double, scalars<P>> scratch = kept;
-          arrival seen = mean.advanced_by(begin);
-          if (predicts_ahead && in_flight() > 0) seen = predicted_for(absorbed_, seen, p.offset + begin);
-          prepared.predictor.prepared = observe(prepared.predictor, seen, count, earlier, Arrived ? kept : scratch);
+          auto& kept = scalars_[p.first_group + begin / chunk_length];
+          auto scratch = kept;
+          here.predictor.prepared = observe(here.predictor, ahead ? predicted_for(absorbed_, mean, offset) : mean,
+                                            count, Arrived ? absorbed_ - 1 : absorbed_, Arrived ? kept : scratch);
         }
-        for_each_chunk(count, [&](std::size_t offset, auto length) {
-          const std::size_t at = begin + offset;
-          arrive<Arrived, Fresh>(averaging, prepared.advanced_by(offset), mean.advanced_by(at).of_chunk(length),
-                                 p.offset + at, weight + at, user + at, looks_ahead_now, length);
-        });
+        if constexpr (predicts_ahead) {
+          if (ahead && Arrived && in_flight() == 1) {
+            look_ahead<Arrived, false>(averaging, here, mean, absorbed_, offset, weight, user, {}, count);
+          } else if (ahead) {
+            look_far_ahead<Arrived>(averaging, here, mean, offset, weight, user, count);
+          } else {
+            if constexpr (Arrived) absorb<Fresh>(averaging, here, mean, weight, count);
+            if (looks_ahead_now) std::copy_n(weight, count, user);
+          }
+        } else if constexpr (Arrived) {
+          absorb<Fresh>(averaging, here, mean, weight, count);
+        }
       }
     }
-    if (in_flight() > 0 && looks_ahead_now) ++looked_ahead_;
-  }
-
-  /// What is known of the gradient that message `number` carries, given the mean that landed last.
-  arrival predicted_for(std::int64_t number, arrival known, std::size_t offset) {
-    const slot& m = at(number);
-    if constexpr (any_keeps_own<A>) known.own = m.own.data() + offset;
-    if constexpr (any_keeps_weights<A>) {
-      known.weight = m.weights_then.data() + offset;
-      if (!known.weight_then) known.weight_then = known.weight;
-    }
-    known.staleness = absorbed_ > 0 ? static_cast<int>(m.step - at(absorbed_ - 1).step) : 0;
-    return known;
-  }
-
-  /// The same for one chunk, which lies at `offset` in the bucket.
-  template <bool Arrived, bool Fresh, std::size_t N>
-  void arrive(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, std::size_t offset,
-              T* weight, T* user, bool looks_ahead_now, length<N> count) {
-    if (!predicts_ahead || !looks_ahead_now || in_flight() == 0) {
-      if constexpr (Arrived) absorb<Fresh>(averaging, policies, mean, weight, count);
-      if (predicts_ahead && looks_ahead_now) std::copy_n(weight, N, user);
-      return;
-    }
-    if constexpr (predicts_ahead) {
-      // Every prediction starts from the history before this mean; the first one leaves it moved on.
-      alignas(64) std::array<std::array<T, N>, state_vectors<P>> history{}, history_scratch;
-      alignas(64) std::array<std::array<T, N>, state_vectors<U>> rule_scratch;
-      placed_policies<A, T> here = policies;
-      const bool more = in_flight() > 1;
-      if (!Arrived || more)
-        for (std::size_t v = 0; v < state_vectors<P>; ++v)
-          std::copy_n(policies.predictor.state[v], N, history[v].data());
-      const auto start_from_history = [&] {
-        history_scratch = history;
-        for (std::size_t v = 0; v < state_vectors<P>; ++v) here.predictor.state[v] = history_scratch[v].data();
-      };
-      if (!Arrived) start_from_history();
-      if (more)
-        look_ahead<Arrived, true>(averaging, here, mean, absorbed_, offset, weight, user, rule_scratch, count);
-      else
-        look_ahead<Arrived, false>(averaging, here, mean, absorbed_, offset, weight, user, rule_scratch, count);
-      for (std::size_t v = 0; v < state_vectors<U>; ++v) here.rule.state[v] = rule_scratch[v].data();
-      for (std::int64_t number = absorbed_ + 1; number < launched_; ++number) {
-        start_from_history();
-        look_ahead<false, true>(averaging, here, mean, number, offset, user, user, rule_scratch, count);
-      }
-    }
+    if (ahead) ++looked_ahead_;
   }
 
   /// Folds a mean into the weights.
-  template <bool Fresh, std::size_t N>
+  template <bool Fresh>
   static void absorb(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, T* weight,
-                     length<N> count) {
+                     std::size_t count) {
     const A formulas = averaging;
-    const placed_policies<A, T> here = policies;
-    const arrival known = mean;
-    for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
-      const bound<A, T, Fresh> with(here, i);
-      const landed<T> m = known.at(i);
-      formulas.absorb(weight[i], m, with);
-      if constexpr (predicts_ahead && state_vectors < P >> 0) with.predict(m);  // for its history
+    with_bound<Fresh>(policies, [=](auto with_at) {
+      for_each_element(count, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        const auto with = with_at(i);
+        const landed<T> m = mean.at(i);
+        formulas.absorb(weight[i], m, with);
+        if constexpr (predicts_ahead && state_vectors < P >> 0) with.predict(m);  // for its history
+      });
     });
   }
 
+  /// Looks ahead over all messages in flight, oldest first. Each prediction starts from the history as it was before
+  /// the arrived mean; the first one leaves it moved on.
+  template <bool Arrived>
+  void look_far_ahead(const A& averaging, placed_policies<A, T> here, const arrival& mean, std::size_t offset,
+                      T* weight, T* user, std::size_t all) {
+    alignas(64) std::array<std::array<T, chunk_length>, state_vectors<P>> history, history_scratch;
+    alignas(64) std::array<std::array<T, chunk_length>, state_vectors<U>> rule_scratch;
+    std::array<T*, state_vectors<U>> rule_vectors{};
+    for (std::size_t v = 0; v < state_vectors<U>; ++v) rule_vectors[v] = rule_scratch[v].data();
+    for (std::size_t begin = 0; begin < all; begin += chunk_length) {
+      const std::size_t count = std::min(chunk_length, all - begin);
+      placed_policies<A, T> policies = here.advanced_by(begin);
+      const arrival known = mean.advanced_by(begin);
+      for (std::size_t v = 0; v < state_vectors<P>; ++v)
+        std::copy_n(policies.predictor.state[v], count, history[v].data());
+      const auto start_from_history = [&] {
+        for (std::size_t v = 0; v < state_vectors<P>; ++v) {
+          std::copy_n(history[v].data(), count, history_scratch[v].data());
+          policies.predictor.state[v] = history_scratch[v].data();
+        }
+      };
+      if (!Arrived) start_from_history();
+      T* from = weight + begin;
+      for (std::int64_t number = absorbed_; number < launched_; ++number) {
+        if (number == absorbed_) {
+          look_ahead<Arrived, true>(averaging, policies, known, number, offset + begin, from, user + begin,
+                                    rule_vectors, count);
+          policies.rule.state = rule_vectors;
+          from = user + begin;
+        } else {
+          start_from_history();
+          look_ahead<false, true>(averaging, policies, known, number, offset + begin, from, user + begin, rule_vectors,
+                                  count);
+        }
+      }
+    }
+  }
+
   /// Folds a mean into the weights, if `Absorbs`, and leaves in `user` a copy that message `number`'s predicted
-  /// gradient has advanced; the rule's state as it is then goes to `rule_scratch`, if `More` is to come, or is
+  /// gradient has advanced; the rule's state as it is then goes to `rule_vectors`, if `More` is to come, or is
   /// forgotten.
-  template <bool Absorbs, bool More, std::size_t N>
+  template <bool Absorbs, bool More>
   void look_ahead(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, std::int64_t number,
-                  std::size_t offset, T* weight, T* user, std::array<std::array<T, N>, state_vectors<U>>& rule_scratch,
-                  length<N> count) {
+                  std::size_t offset, T* weight, T* user, std::array<T*, state_vectors<U>> rule_vectors,
+                  std::size_t count) {
     const A formulas = averaging;
-    const placed_policies<A, T> here = policies;
-    const arrival known = mean;
     const arrival wanted = predicted_for(number, mean, offset);
-    const coefficients_of<U, T> prepared = prepared_rules_[static_cast<std::size_t>(number - absorbed_)];
-    for_each_element(count, [&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
-      if constexpr (Absorbs) {
-        const bound<A, T, false> with(here, i);
-        formulas.absorb(weight[i], known.at(i), with);
-      }
-      [&]<std::size_t... V>(std::index_sequence<V...>) SYNCOPATE_INLINE_LAMBDA {
-        T ahead = weight[i];
-        std::array<T, state_vectors<U>> state{here.rule.state[V][i]...};
-        const bound<A, T, false> with(here, i, cell<U, T>{here.rule.policy, prepared, {&state[V]...}});
-        formulas.look_ahead(ahead, wanted.at(i), with);
-        user[i] = ahead;
-        if constexpr (More) ((rule_scratch[V][i] = state[V]), ...);
-      }
-      (std::make_index_sequence<state_vectors<U>>{});
+    const coefficients_of<U, T>& prepared = prepared_rules_[static_cast<std::size_t>(number - absorbed_)];
+    with_bound<false>(policies, [=](auto with_at) {
+      using with_type = decltype(with_at(std::size_t{}));
+      using rule_cell = decltype(with_type::rules);
+      const auto next = alternative_of<std::remove_cvref_t<decltype(rule_cell::prepared)>>(prepared);
+      for_each_element(count, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        const with_type with = with_at(i);
+        if constexpr (Absorbs) formulas.absorb(weight[i], mean.at(i), with);
+        [&]<std::size_t... V>(std::index_sequence<V...>) SYNCOPATE_INLINE_LAMBDA {
+          T ahead = weight[i];
+          std::array<T, state_vectors<U>> state{*with.rules.state[V]...};
+          const with_type with_copy{with.predictor, rule_cell{with.rules.policy, next, {&state[V]...}},
+                                    with.local_rules, with.merges};
+          formulas.look_ahead(ahead, wanted.at(i), with_copy);
+          user[i] = ahead;
+          if constexpr (More) ((rule_vectors[V][i] = state[V]), ...);
+        }
+        (std::make_index_sequence<state_vectors<U>>{});
+      });
     });
   }
 
@@ -446,6 +454,7 @@ class bucket {
   }
 
   std::vector<piece> pieces_;
+  int ranks_;
   std::size_t size_ = 0;    ///< elements of all pieces
   std::size_t groups_ = 0;  ///< chunks of all pieces
   std::array<buffer<T>, state_vectors<P>> predictor_state_;

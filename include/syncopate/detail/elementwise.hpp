@@ -24,36 +24,34 @@
 
 namespace syncopate::detail {
 
-/// Elements that are worked on at a time, so that what one formula leaves is still in the first-level cache when the
-/// next one reads it. The length is a constant because g++ -O2 vectorises only loops whose length it knows.
+/// Elements in a stretch of constant length: g++ -O2 vectorises only loops whose length it knows. Also what fits the
+/// first-level cache together with everything a formula touches.
 inline constexpr std::size_t chunk_length = 512;
 /// The same for the rest of a tensor.
 inline constexpr std::size_t small_chunk_length = 16;
 
-template <std::size_t N>
-using length = std::integral_constant<std::size_t, N>;
-
-/// Calls `body(i)` for i in [0, N); iterations are independent.
+/// Calls `body(begin + i)` for i in [0, N); iterations are independent.
 template <std::size_t N, class Body>
-SYNCOPATE_ALWAYS_INLINE void for_each_element(length<N>, Body body) {
+SYNCOPATE_ALWAYS_INLINE void for_each_element_of_chunk(std::size_t begin, Body& body) {
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"  // a user's formula that cannot be vectorised is no fault
 #endif
   SYNCOPATE_INDEPENDENT_ITERATIONS
-  for (std::size_t i = 0; i < N; ++i) body(i);
+  for (std::size_t i = 0; i < N; ++i) body(begin + i);
 #if defined(__clang__)
 #pragma clang diagnostic pop
 #endif
 }
 
-/// Covers [0, count) with pieces of constant length: calls `body(begin, length<N>{})`.
+/// Calls `body(i)` for i in [0, count); iterations are independent.
 template <class Body>
-SYNCOPATE_ALWAYS_INLINE void for_each_chunk(std::size_t count, Body body) {
-  std::size_t begin = 0;
-  for (; begin + chunk_length <= count; begin += chunk_length) body(begin, length<chunk_length>{});
-  for (; begin + small_chunk_length <= count; begin += small_chunk_length) body(begin, length<small_chunk_length>{});
-  for (; begin < count; ++begin) body(begin, length<1>{});
+SYNCOPATE_ALWAYS_INLINE void for_each_element(std::size_t count, Body body) {
+  std::size_t i = 0;
+  for (; i + chunk_length <= count; i += chunk_length) for_each_element_of_chunk<chunk_length>(i, body);
+  for (; i + small_chunk_length <= count; i += small_chunk_length)
+    for_each_element_of_chunk<small_chunk_length>(i, body);
+  for (; i < count; ++i) body(i);
 }
 
 }  // namespace syncopate::detail

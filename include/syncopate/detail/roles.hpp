@@ -4,7 +4,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "../concepts.hpp"
 #include "elementwise.hpp"
@@ -54,18 +56,18 @@ constexpr void validate(const P& policy) {
   if constexpr (requires { policy.validate(); }) policy.validate();
 }
 
-/// A policy with the state of one parameter.
-template <class P, class T>
+/// A policy with the state of one parameter. `C` is what `prepare` returned, or the alternative of it.
+template <class P, class T, class C = coefficients_of<P, T>>
 struct cell {
   const P& policy;
-  const coefficients_of<P, T>& prepared;
+  const C& prepared;
   std::array<T*, state_vectors<P>> state;
 
   /// `formula(state..., prepared)`.
   template <class Formula>
   SYNCOPATE_ALWAYS_INLINE constexpr auto operator()(Formula formula) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) SYNCOPATE_INLINE_LAMBDA {
-      if constexpr (std::same_as<coefficients_of<P, T>, nothing>)
+      if constexpr (std::same_as<C, nothing>)
         return formula(*state[I]...);
       else
         return formula(*state[I]..., prepared);
@@ -87,9 +89,11 @@ struct placed {
     return result;
   }
 
-  SYNCOPATE_ALWAYS_INLINE constexpr cell<P, T> at(std::size_t i) const {
+  SYNCOPATE_ALWAYS_INLINE constexpr cell<P, T> at(std::size_t i) const { return at(i, prepared); }
+  template <class C>
+  SYNCOPATE_ALWAYS_INLINE constexpr cell<P, T, C> at(std::size_t i, const C& alternative) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) SYNCOPATE_INLINE_LAMBDA {
-      return cell<P, T>{policy, prepared, {state[I] + i...}};
+      return cell<P, T, C>{policy, alternative, {state[I] + i...}};
     }
     (std::make_index_sequence<state_vectors<P>>{});
   }
@@ -109,23 +113,33 @@ struct placed_policies {
   }
 };
 
-/// What an averaging's formulas see as `with`: its policies, bound to the state of one parameter.
-template <class A, class T, bool Fresh>
+/// Calls `run(prepared)`, for a variant with the alternative that is in it.
+template <class C, class Run>
+constexpr void with_alternative(const C& prepared, Run run) {
+  run(prepared);
+}
+template <class... C, class Run>
+constexpr void with_alternative(const std::variant<C...>& prepared, Run run) {
+  std::visit(run, prepared);
+}
+
+/// Of what was prepared for another update, the alternative `C`.
+template <class C, class Prepared>
+constexpr const C& alternative_of(const Prepared& prepared) {
+  if constexpr (std::same_as<C, Prepared>)
+    return prepared;
+  else
+    return std::get<C>(prepared);
+}
+
+/// What an averaging's formulas see as `with`: its policies, bound to the state of one parameter. `RuleC` and `LocalC`
+/// are what was prepared for the rules.
+template <class A, class T, bool Fresh, class RuleC, class LocalC>
 struct bound {
   cell<predictor_type<A>, T> predictor;
-  cell<rule_type<A>, T> rules;
-  cell<local_rule_type<A>, T> local_rules;
+  cell<rule_type<A>, T, RuleC> rules;
+  cell<local_rule_type<A>, T, LocalC> local_rules;
   cell<merge_type<A>, T> merges;
-
-  SYNCOPATE_ALWAYS_INLINE constexpr bound(const placed_policies<A, T>& policies, std::size_t i)
-      : bound(policies, i, policies.rule.at(i)) {}
-  /// With another state for the rule.
-  SYNCOPATE_ALWAYS_INLINE constexpr bound(const placed_policies<A, T>& policies, std::size_t i,
-                                          const cell<rule_type<A>, T>& rule_at)
-      : predictor(policies.predictor.at(i)),
-        rules(rule_at),
-        local_rules(policies.local_rule.at(i)),
-        merges(policies.merge.at(i)) {}
 
   /// A fresh mean needs no prediction, but the predictor sees it, for its history.
   SYNCOPATE_ALWAYS_INLINE constexpr T predict(const landed<T>& m) const {
@@ -153,5 +167,21 @@ struct bound {
     weight = merges([&](auto&... state) { return merges.policy.merge(weight, m, state...); });
   }
 };
+
+/// Runs a loop over the policies' formulas: `run(with_at)`, where `with_at(i)` binds them to element i.
+template <bool Fresh, class A, class T, class Run>
+constexpr void with_bound(const placed_policies<A, T>& policies, Run run) {
+  with_alternative(policies.rule.prepared, [&](const auto& rule_prepared) {
+    with_alternative(policies.local_rule.prepared, [&](const auto& local_prepared) {
+      const placed_policies<A, T> here = policies;
+      const auto rule = rule_prepared;
+      const auto local = local_prepared;
+      run([&](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        return bound<A, T, Fresh, std::remove_const_t<decltype(rule)>, std::remove_const_t<decltype(local)>>{
+            here.predictor.at(i), here.rule.at(i, rule), here.local_rule.at(i, local), here.merge.at(i)};
+      });
+    });
+  });
+}
 
 }  // namespace syncopate::detail

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 
 #include "../concepts.hpp"
 #include "../detail/validate.hpp"
@@ -28,20 +29,33 @@ struct sgd {
 
   static constexpr std::size_t state_vectors = 1;
 
-  /// The step is direct + carried · v: g + momentum · v for Nesterov, else 0 + 1 · v. Both `fresh` and `direct` are
-  /// written as x − factor · x, exact for the factors 0 and 1: a branch-free form with one product per addition.
-  struct coefficients {
+  /// What is prepared where there is neither dampening nor weight decay nor Nesterov's step: a heavy ball, whose loop
+  /// is as short as one written for it.
+  struct heavy_ball {};
+
+  /// For everything else. The step is direct + carried · v: g + momentum · v for Nesterov, else 0 + 1 · v. Both `fresh`
+  /// and `direct` are written as x − factor · x, exact for the factors 0 and 1: a branch-free form with one product per
+  /// addition.
+  struct general {
     double dampening, withheld, carried;
   };
 
-  constexpr coefficients prepare(std::int64_t count) const {
-    return {.dampening = count == 0 || momentum == 0 ? 0.0 : dampening,
-            .withheld = nesterov ? 0.0 : 1.0,
-            .carried = nesterov ? momentum : 1.0};
+  constexpr std::variant<heavy_ball, general> prepare(std::int64_t count) const {
+    const bool dampens = momentum != 0 && dampening != 0;
+    if (!dampens && weight_decay == 0 && !nesterov) return heavy_ball{};
+    return general{.dampening = dampens && count > 0 ? dampening : 0.0,
+                   .withheld = nesterov ? 0.0 : 1.0,
+                   .carried = nesterov ? momentum : 1.0};
   }
 
   template <class T>
-  constexpr void apply(T& weight, T gradient, T& velocity, const coefficients& c) const {
+  constexpr void apply(T& weight, T gradient, T& velocity, const heavy_ball&) const {
+    velocity = gradient + T(momentum) * velocity;
+    weight -= T(learning_rate) * velocity;
+  }
+
+  template <class T>
+  constexpr void apply(T& weight, T gradient, T& velocity, const general& c) const {
     const T decayed = gradient + T(weight_decay) * weight;
     const T fresh = decayed - T(c.dampening) * decayed;
     velocity = fresh + T(momentum) * velocity;
