@@ -192,7 +192,9 @@ inline constexpr bool merges<P, T, type_list<S...>> = requires(const P& policy, 
 
 /// Estimates the mean gradient in flight from those that landed: `T predict(const landed<T>&, T&... state) const`.
 /// The engine shows it every arrived mean exactly once; a fresh mean (staleness 0) is used as it is, whatever the
-/// predictor returns. With several messages in flight (look-ahead) each prediction starts from the same state.
+/// predictor returns. With several messages in flight (look-ahead) each prediction starts from the state before the
+/// newest mean. At a step at which no mean arrives, as after a warm-up, predictions are made with the newest mean, from
+/// copies of the state, which has seen it.
 template <class P, class T>
 concept GradientPredictor =
     Element<T> && std::copyable<P> && detail::predicts<P, T, typename detail::formula_arguments<P, T>::type>;

@@ -37,8 +37,8 @@ template <class T, class C, class A>
 struct lane {
   using element = T;
   std::vector<bucket<T, C, A>> buckets;
-  std::vector<std::span<T>> weights;          ///< the user's tensors during a call
-  std::vector<std::span<const T>> gradients;  ///< likewise
+  std::vector<std::span<T>> weights;         ///< the user's tensors during a call
+  std::vector<std::span<const T>> readable;  ///< likewise: gradients, or weights that are only read
 };
 
 template <class Elements, class C, class A>
@@ -152,7 +152,7 @@ class update_scheme {
       disjoint_.start(tensors_.size());
       for_each_lane([&](auto& lane) {
         lane.weights.reserve(tensors_.size());
-        lane.gradients.reserve(tensors_.size());
+        lane.readable.reserve(tensors_.size());
       });
       bind_weights(weights);
       disjoint_.check();
@@ -174,7 +174,8 @@ class update_scheme {
   /// next gradient is to be computed at. The gradient may be overwritten as soon as the call returns.
   ///
   /// `samples` is this rank's weight in the mean: the size of its mini-batch, in any unit that is the same on all
-  /// ranks. Hyper-parameters in force are those at the moment when a mean is absorbed.
+  /// ranks. A rank may have none; if no rank has any, nothing is absorbed. A total that is no power of two costs one
+  /// more pass over the message. Hyper-parameters in force are those at the moment when a mean is absorbed.
   ///
   /// Throws `layout_error` where tensors have other sizes than at construction or share memory, `configuration_error`
   /// for hyper-parameters that make no sense any more, `usage_error` after `finish`; nothing has happened then.
@@ -192,16 +193,28 @@ class update_scheme {
       throw usage_error("syncopate: samples must be a finite number of at least 0, but is " + std::to_string(samples));
     validate();
     bind_weights(weights);
-    bind_gradients(gradients);
+    bind_readable(gradients, "gradients");
     disjoint_.check();
 
     const std::int64_t step = measured_.taken.steps;
     const bool launches = delay_.launches(step);
-    for_each_lane([&](auto& lane) {
-      for (auto& bucket : lane.buckets)
-        bucket.leave(averaging_, communicator_, step, launches, samples, lane.weights, lane.gradients, measured_);
-    });
-    land(step, [&](std::int64_t launched) { return delay_.due(launched, step); });
+    const auto due = [&](std::int64_t launched) { return delay_.due(launched, step); };
+    const auto leave = [&](bool moves, bool leaves) {
+      for_each_lane([&](auto& lane) {
+        for (auto& bucket : lane.buckets)
+          bucket.leave(averaging_, communicator_, step, moves, leaves, samples, lane.weights, lane.readable, measured_);
+      });
+    };
+    if (ranks_differ && launches && any_due(due)) {
+      // A snapshot contains the mean that is merged at the same step: else what the merge has just removed would be
+      // averaged, and removed, once more, and the delta merge would not bring ranks together.
+      leave(true, false);
+      land(step, due);
+      leave(false, true);
+    } else {
+      leave(true, launches);
+    }
+    land(step, due);
     if (launches) ++measured_.taken.launched;
     ++measured_.taken.steps;
   }
@@ -221,19 +234,23 @@ class update_scheme {
   void consensus(W&& weights, O&& out) {
     check_model<W>();
     check_model<O>();
-    bind_weights(weights);
+    bind_readable(weights, "weights");
     disjoint_.restart();
-    copy_consensus();
     bind_weights(out);
     disjoint_.restart();
     for_each_lane([&](auto& lane) {
-      auto from = std::get<std::vector<typename std::remove_cvref_t<decltype(lane)>::element>>(consensus_).begin();
-      for (auto to : lane.weights) {
-        std::copy_n(from, to.size(), to.begin());
-        from += static_cast<std::ptrdiff_t>(to.size());
+      if constexpr (ranks_differ) {
+        take_mean(lane);
+      } else if constexpr (predicts_ahead) {
+        for (auto& bucket : lane.buckets)
+          for (const detail::piece& p : bucket.pieces())
+            std::ranges::copy(bucket.weights_of(p), lane.weights[p.tensor].begin());
+      } else {
+        for (std::size_t t = 0; t < lane.weights.size(); ++t)
+          if (lane.weights[t].data() != lane.readable[t].data())
+            std::ranges::copy(lane.readable[t], lane.weights[t].begin());
       }
     });
-    consensus_ = {};
   }
 
   /// Collective. Ends training: waits for what is in flight, absorbs it, and leaves in `weights` the consensus, bitwise
@@ -353,11 +370,11 @@ class update_scheme {
     });
   }
 
-  template <class G>
-  void bind_gradients(G&& gradients) {
-    for_each_lane([](auto& lane) { lane.gradients.clear(); });
-    bind(gradients, "gradients", false,
-         [&](auto elements) { lane_of<typename decltype(elements)::value_type>().gradients.push_back(elements); });
+  template <class X>
+  void bind_readable(X&& model, const char* what) {
+    for_each_lane([](auto& lane) { lane.readable.clear(); });
+    bind(model, what, false,
+         [&](auto elements) { lane_of<typename decltype(elements)::value_type>().readable.push_back(elements); });
   }
 
   /// Cuts the tensors into buckets, last tensor first: the order in which backward produces gradients.
@@ -367,7 +384,7 @@ class update_scheme {
     std::size_t bytes = 0;
     const auto close = [&] {
       if (pieces.empty()) return;
-      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, communicator_.size());
+      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight);
       lane.buckets.back().start(lane.weights);
       bytes = 0;
     };
@@ -378,6 +395,15 @@ class update_scheme {
       bytes += elements.size_bytes();
     }
     close();
+  }
+
+  template <class Due>
+  bool any_due(Due due) {
+    bool any = false;
+    for_each_lane([&](auto& lane) {
+      for (auto& bucket : lane.buckets) any = any || bucket.any_due(due);
+    });
+    return any;
   }
 
   template <class Due>
@@ -395,26 +421,15 @@ class update_scheme {
     measured_.taken.absorbed = absorbed();
   }
 
-  /// Puts the consensus of the bound weights into `consensus_`, tensor after tensor.
-  void copy_consensus() {
-    for_each_lane([&](auto& lane) {
-      using T = typename std::remove_cvref_t<decltype(lane)>::element;
-      auto& all = std::get<std::vector<T>>(consensus_);
-      std::vector<std::size_t> begins;
-      for (auto elements : lane.weights) {
-        begins.push_back(all.size());
-        all.insert(all.end(), elements.begin(), elements.end());
-      }
-      if constexpr (predicts_ahead)
-        for (auto& bucket : lane.buckets)
-          for (const detail::piece& p : bucket.pieces())
-            std::ranges::copy(bucket.weights_of(p), all.begin() + static_cast<std::ptrdiff_t>(begins[p.tensor]));
-      if constexpr (ranks_differ) {
-        communicator_.start_sum(std::span<T>(all)).wait();
-        const T inverse = T(1) / T(communicator_.size());
-        for (T& weight : all) weight *= inverse;
-      }
-    });
+  /// Collective. Writes the mean over ranks of the readable tensors to the writable ones.
+  template <class T>
+  void take_mean(detail::lane<T, C, A>& lane) {
+    std::vector<T> all;
+    for (auto elements : lane.readable) all.insert(all.end(), elements.begin(), elements.end());
+    communicator_.start_sum(std::span<T>(all)).wait();
+    auto from = all.begin();
+    for (auto elements : lane.weights)
+      for (T& weight : elements) weight = *from++ / T(communicator_.size());
   }
 
   C communicator_;
@@ -424,7 +439,6 @@ class update_scheme {
   detail::disjointness disjoint_;
   lanes lanes_;
   detail::measurement measured_;
-  std::tuple<std::vector<float>, std::vector<double>> consensus_;
   bool finished_ = false;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,7 +22,8 @@ namespace syncopate::detail {
 /// One message of a bucket, from its launch until its memory is needed again.
 template <class T, class R>
 struct message {
-  buffer<T> sum;           ///< contributions, then their sum over ranks, then the mean; the last element counts samples
+  buffer<T> sum;           ///< contributions, then their sum over ranks; the last element counts samples
+  T scale = T(1);          ///< of the sum, once it has landed: scale * sum is the mean
   buffer<T> own;           ///< what this rank contributed, where a policy keeps it
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
   std::optional<R> request;
@@ -52,8 +53,7 @@ class bucket {
 
  public:
   /// `most_in_flight` messages can be in flight between two steps.
-  bucket(std::vector<piece> pieces, std::int64_t most_in_flight, int ranks)
-      : pieces_(std::move(pieces)), ranks_(ranks) {
+  bucket(std::vector<piece> pieces, std::int64_t most_in_flight) : pieces_(std::move(pieces)) {
     for (piece& p : pieces_) {
       p.offset = size_;
       p.first_group = groups_;
@@ -84,7 +84,7 @@ class bucket {
   /// Memory that a transport may still write to is given up, not freed.
   ~bucket() {
     for (slot& m : ring_)
-      if (!has_landed(m)) std::move(m.sum).leak();
+      if (!has_landed(m)) std::move(m.sum).abandon();
   }
 
   std::span<const piece> pieces() const { return pieces_; }
@@ -101,8 +101,15 @@ class bucket {
       for (const piece& p : pieces_) std::ranges::copy(weights[p.tensor], weights_.data() + p.offset);
   }
 
-  /// The local move of one step and, if `launches`, the message. Reads gradients, which may be overwritten afterwards.
-  void leave(const A& averaging, C& communicator, std::int64_t step, bool launches, double samples,
+  /// Whether some message is in flight that `due(launch step)` says has to be absorbed.
+  template <class Due>
+  bool any_due(Due due) {
+    return in_flight() > 0 && due(at(absorbed_).step);
+  }
+
+  /// The local move of one step, if `moves`, and the message, if `launches`. Reads gradients, which may be overwritten
+  /// afterwards.
+  void leave(const A& averaging, C& communicator, std::int64_t step, bool moves, bool launches, double samples,
              std::span<const std::span<T>> weights, std::span<const std::span<const T>> gradients,
              measurement& measured) {
     if constexpr (!advances<A, T>)
@@ -111,15 +118,22 @@ class bucket {
       throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
     slot& out = at(launched_);
     const placed_policies<A, T> policies = place(averaging);
-    const T share = T(samples / ranks_);  // the sum is then the mean, if all ranks have one sample
     for (const piece& p : pieces_) {
       const placed_policies<A, T> here = policies.advanced_by(p.offset);
-      if (launches)
-        leave<true>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, share);
-      else
-        leave<false>(averaging, here, p, weights[p.tensor].data(), gradients[p.tensor].data(), out, share);
+      T* const weight = weights[p.tensor].data();
+      const T* const gradient = gradients[p.tensor].data();
+      if constexpr (!advances<A, T>) {
+        leave<false, true>(averaging, here, p, weight, gradient, out, T(samples));
+      } else {
+        if (moves && launches)
+          leave<true, true>(averaging, here, p, weight, gradient, out, T(samples));
+        else if (moves)
+          leave<true, false>(averaging, here, p, weight, gradient, out, T(samples));
+        else
+          leave<false, true>(averaging, here, p, weight, gradient, out, T(samples));
+      }
     }
-    ++advanced_;
+    if (moves) ++advanced_;
     if (!launches) return;
     out.sum[size_] = T(samples);
     out.step = step;
@@ -135,18 +149,17 @@ class bucket {
   template <class Due>
   void land(const A& averaging, std::int64_t step, Due due, std::span<const std::span<T>> weights,
             measurement& measured) {
-    bool absorbed_all = true;
-    while (in_flight() > 0 && due(at(absorbed_).step)) {
+    bool outdated = std::exchange(seen_, launched_) < launched_;  // whether a prediction misses a message in flight
+    while (any_due(due)) {
       wait(at(absorbed_), measured);
-      weight_by_samples(at(absorbed_).sum);
+      take_mean(at(absorbed_));
+      const bool empty = at(absorbed_).sum[size_] == T(0);  // no rank had a sample: there is no mean
       ++absorbed_;
-      absorbed_all = in_flight() == 0 || !due(at(absorbed_).step);
-      arrive<true>(averaging, step, weights, absorbed_all);
-      seen_ = launched_;
+      outdated = empty || any_due(due);
+      if (!empty) arrive<true>(averaging, step, weights, !outdated);
     }
     if constexpr (predicts_ahead)
-      if (seen_ < launched_) arrive<false>(averaging, step, weights, true);
-    seen_ = launched_;
+      if (outdated) arrive<false>(averaging, step, weights, true);
   }
 
   /// Lets messages in flight progress.
@@ -185,14 +198,20 @@ class bucket {
     measured.in_flight(m.launched, m.landed);
   }
 
-  /// Makes the mean of a sum, where ranks do not have one sample each. In a pass of its own: a product in the formulas'
-  /// loop could be contracted with what they do next, differently in different loops.
-  void weight_by_samples(const buffer<T>& sum) const {
-    const T samples = sum[size_];
-    if (samples == T(ranks_) || samples == T(0)) return;
-    const T factor = T(ranks_) / samples;
-    T* const elements = sum.data();
-    for_each_element(size_, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] *= factor; });
+  /// What turns a landed sum into a mean: the formulas' loop multiplies by `slot::scale`. It is a power of two, since
+  /// such a product is exact; any other could be contracted with what a formula does next, differently in different
+  /// loops. So where the number of samples is no power of two, the sum is divided by it here, in a pass of its own.
+  void take_mean(slot& m) const {
+    const T samples = m.sum[size_];
+    int exponent = 0;
+    if (std::frexp(samples, &exponent) == T(0.5)) {
+      m.scale = T(1) / samples;
+      return;
+    }
+    m.scale = T(1);
+    if (samples == T(0)) return;
+    T* const elements = m.sum.data();
+    for_each_element(size_, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] /= samples; });
   }
 
   template <class Policy, std::size_t N>
@@ -214,29 +233,37 @@ class bucket {
             place(merge_of(averaging), merge_state_, earlier)};
   }
 
-  template <bool Launches>
+  template <bool Moves, bool Launches>
   static void leave(const A& averaging, const placed_policies<A, T>& policies, const piece& p, T* weights,
-                    const T* gradients, slot& out, T share) {
+                    const T* gradients, slot& out, T samples) {
     const A formulas = averaging;
     [[maybe_unused]] T* const sum = out.sum.data() + p.offset;
     [[maybe_unused]] T* const own = any_keeps_own<A> ? out.own.data() + p.offset : nullptr;
     [[maybe_unused]] T* const then = any_keeps_weights<A> ? out.weights_then.data() + p.offset : nullptr;
-    with_bound<false>(policies, [=](auto with_at) {
-      for_each_element(p.size, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
-        if constexpr (Launches && any_keeps_weights<A>) then[i] = weights[i];
-        if constexpr (advances<A, T>) formulas.advance(weights[i], gradients[i], with_at(i));
-        if constexpr (Launches) {
-          const T contribution = formulas.message(weights[i], gradients[i]);
-          if constexpr (any_keeps_own<A>) own[i] = contribution;
-          sum[i] = contribution * share;
-        }
+    const auto send = [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+      const T contribution = formulas.message(weights[i], gradients[i]);
+      if constexpr (any_keeps_own<A>) own[i] = contribution;
+      sum[i] = contribution * samples;
+    };
+    if constexpr (Moves)
+      with_bound<false>(policies, [=](auto with_at) {
+        for_each_element(p.size, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+          if constexpr (Launches && any_keeps_weights<A>) then[i] = weights[i];
+          formulas.advance(weights[i], gradients[i], with_at(i));
+          if constexpr (Launches) send(i);
+        });
       });
-    });
+    else
+      for_each_element(p.size, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        if constexpr (any_keeps_weights<A>) then[i] = weights[i];
+        send(i);
+      });
   }
 
   /// Where a mean lies and what belongs to it, from some element on. Pointers to what is not kept are null.
   struct arrival {
-    const T* mean = nullptr;
+    const T* sum = nullptr;
+    T scale = T(1);
     const T* own = nullptr;
     const T* weight = nullptr;
     const T* weight_then = nullptr;
@@ -244,12 +271,12 @@ class bucket {
 
     arrival advanced_by(std::size_t offset) const {
       arrival result = *this;
-      for (const T** start : {&result.mean, &result.own, &result.weight, &result.weight_then})
+      for (const T** start : {&result.sum, &result.own, &result.weight, &result.weight_then})
         if (*start) *start += offset;
       return result;
     }
     SYNCOPATE_ALWAYS_INLINE landed<T> at(std::size_t i) const {
-      landed<T> m{mean[i], T(0), T(0), T(0), staleness};
+      landed<T> m{sum[i] * scale, T(0), T(0), T(0), staleness};
       if constexpr (any_keeps_own<A>) m.own = own[i];
       if constexpr (any_keeps_weights<A>) {
         m.weight = weight[i];
@@ -263,7 +290,7 @@ class bucket {
   arrival latest(std::int64_t step, const T* weight, std::size_t offset) {
     // Before the first one there is a message that was never used, and is zero.
     const slot& m = absorbed_ > 0 ? at(absorbed_ - 1) : at(launched_);
-    arrival result{m.sum.data(), m.own.data(), nullptr, m.weights_then.data()};
+    arrival result{m.sum.data(), m.scale, m.own.data(), nullptr, m.weights_then.data()};
     if (absorbed_ > 0) result.staleness = static_cast<int>(step - m.step);
     result = result.advanced_by(offset);
     result.weight = weight;
@@ -347,7 +374,7 @@ class bucket {
         }
         if constexpr (predicts_ahead) {
           if (ahead && Arrived && in_flight() == 1) {
-            look_ahead<Arrived, false>(averaging, here, mean, absorbed_, offset, weight, user, {}, count);
+            look_ahead<true>(averaging, here, mean, absorbed_, offset, weight, user, count);
           } else if (ahead) {
             look_far_ahead<Arrived>(averaging, here, mean, offset, weight, user, count);
           } else {
@@ -377,51 +404,40 @@ class bucket {
     });
   }
 
-  /// Looks ahead over all messages in flight, oldest first. Each prediction starts from the history as it was before
-  /// the arrived mean; the first one leaves it moved on.
+  /// Looks ahead over all messages in flight, oldest first, chunk by chunk. Each prediction starts from the history as
+  /// it was before the arrived mean.
   template <bool Arrived>
-  void look_far_ahead(const A& averaging, placed_policies<A, T> here, const arrival& mean, std::size_t offset,
-                      T* weight, T* user, std::size_t all) {
+  void look_far_ahead(const A& averaging, const placed_policies<A, T>& all_policies, const arrival& mean,
+                      std::size_t offset, T* weight, T* user, std::size_t all) {
     alignas(64) std::array<std::array<T, chunk_length>, state_vectors<P>> history, history_scratch;
     alignas(64) std::array<std::array<T, chunk_length>, state_vectors<U>> rule_scratch;
-    std::array<T*, state_vectors<U>> rule_vectors{};
-    for (std::size_t v = 0; v < state_vectors<U>; ++v) rule_vectors[v] = rule_scratch[v].data();
     for (std::size_t begin = 0; begin < all; begin += chunk_length) {
       const std::size_t count = std::min(chunk_length, all - begin);
-      placed_policies<A, T> policies = here.advanced_by(begin);
       const arrival known = mean.advanced_by(begin);
+      placed_policies<A, T> policies = all_policies.advanced_by(begin);
       for (std::size_t v = 0; v < state_vectors<P>; ++v)
         std::copy_n(policies.predictor.state[v], count, history[v].data());
-      const auto start_from_history = [&] {
+      if constexpr (Arrived) absorb<false>(averaging, policies, known, weight + begin, count);
+      std::copy_n(weight + begin, count, user + begin);
+      for (std::size_t v = 0; v < state_vectors<U>; ++v) {
+        std::copy_n(policies.rule.state[v], count, rule_scratch[v].data());
+        policies.rule.state[v] = rule_scratch[v].data();
+      }
+      for (std::int64_t number = absorbed_; number < launched_; ++number) {
         for (std::size_t v = 0; v < state_vectors<P>; ++v) {
           std::copy_n(history[v].data(), count, history_scratch[v].data());
           policies.predictor.state[v] = history_scratch[v].data();
         }
-      };
-      if (!Arrived) start_from_history();
-      T* from = weight + begin;
-      for (std::int64_t number = absorbed_; number < launched_; ++number) {
-        if (number == absorbed_) {
-          look_ahead<Arrived, true>(averaging, policies, known, number, offset + begin, from, user + begin,
-                                    rule_vectors, count);
-          policies.rule.state = rule_vectors;
-          from = user + begin;
-        } else {
-          start_from_history();
-          look_ahead<false, true>(averaging, policies, known, number, offset + begin, from, user + begin, rule_vectors,
-                                  count);
-        }
+        look_ahead<false>(averaging, policies, known, number, offset + begin, user + begin, user + begin, count);
       }
     }
   }
 
-  /// Folds a mean into the weights, if `Absorbs`, and leaves in `user` a copy that message `number`'s predicted
-  /// gradient has advanced; the rule's state as it is then goes to `rule_vectors`, if `More` is to come, or is
-  /// forgotten.
-  template <bool Absorbs, bool More>
+  /// Leaves in `user` a copy of the weights that message `number`'s predicted gradient has advanced. If `Absorbs`, a
+  /// mean is folded into the weights first, and the rule's state is left as that made it; else the state moves on.
+  template <bool Absorbs>
   void look_ahead(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, std::int64_t number,
-                  std::size_t offset, T* weight, T* user, std::array<T*, state_vectors<U>> rule_vectors,
-                  std::size_t count) {
+                  std::size_t offset, T* weight, T* user, std::size_t count) {
     const A formulas = averaging;
     const arrival wanted = predicted_for(number, mean, offset);
     const coefficients_of<U, T>& prepared = prepared_rules_[static_cast<std::size_t>(number - absorbed_)];
@@ -439,7 +455,7 @@ class bucket {
                                     with.local_rules, with.merges};
           formulas.look_ahead(ahead, wanted.at(i), with_copy);
           user[i] = ahead;
-          if constexpr (More) ((rule_vectors[V][i] = state[V]), ...);
+          if constexpr (!Absorbs) ((*with.rules.state[V] = state[V]), ...);
         }
         (std::make_index_sequence<state_vectors<U>>{});
       });
@@ -454,7 +470,6 @@ class bucket {
   }
 
   std::vector<piece> pieces_;
-  int ranks_;
   std::size_t size_ = 0;    ///< elements of all pieces
   std::size_t groups_ = 0;  ///< chunks of all pieces
   std::array<buffer<T>, state_vectors<P>> predictor_state_;
