@@ -97,8 +97,8 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   auto* ranks_option = app.add_option("--ranks", ranks, "number of ranks; under mpirun it comes from there");
   app.add_option("--epochs", epochs, "passes over the training set");
   app.add_option("--batch", batch, "samples in each rank's mini-batch");
-  app.add_option("--learning-rate", job.learning_rate, "default 0.1; pseudo-synchronous 0.2");
-  app.add_option("--momentum", job.momentum, "default 0.9; pseudo-synchronous 0.5");
+  app.add_option("--learning-rate", job.learning_rate, "default 0.1; pseudo-synchronous 0.05");
+  app.add_option("--momentum", job.momentum, "default 0.9");
   app.add_option("--schedule", rate_schedule, "of the learning rate: constant, or cosine over all steps down to 0");
   app.add_option("--seed", seed, "of the initial weights and of the order of samples");
   app.add_option("--delay", job.delay,

@@ -18,9 +18,10 @@ struct scheme_description {
   double learning_rate = 0.1, momentum = 0.9;
 };
 
-inline constexpr std::array<std::string_view, 5> committed_predictors = {"no-prediction", "exponential-smoothing",
+inline constexpr std::array<std::string_view, 5> committed_predictors = {"linear-extrapolation", "no-prediction",
+                                                                         "exponential-smoothing",
                                                                          "adaptive-exponential-smoothing",
-                                                                         "linear-extrapolation", "delay-compensation"};
+                                                                         "delay-compensation"};
 
 /// Those that use the rank's own gradient make sense only where the guess is not committed.
 inline constexpr std::array<std::string_view, 7> lookahead_predictors = {"local-gradient",
@@ -44,10 +45,10 @@ inline constexpr std::array<scheme_description, 6> schemes = {{
      .summary = "commits the mean gradient of an earlier step",
      .has_delay = true,
      .predictors = committed_predictors,
-     // A late gradient narrows the range of stable learning rates about (1 + momentum) / (1 - momentum) fold: at the
+     // A late gradient narrows the range of stable learning rates about (1 + momentum) / (1 - momentum) fold; at the
      // other schemes' values this one diverges.
-     .learning_rate = 0.2,
-     .momentum = 0.5},
+     .learning_rate = 0.05,
+     .momentum = 0.9},
     {.name = "lookahead",
      .summary = "computes at weights predicted for when the mean gradient lands",
      .has_delay = true,

@@ -28,7 +28,7 @@ struct message {
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
   std::optional<R> request;
   std::int64_t step = 0;
-  measurement::clock::time_point launched, landed;  ///< landed: not before the call that launched it returned
+  measurement::clock::time_point launching, launched, landed;  ///< when the call that launched it began and ended
 };
 
 /// A tensor's place in its bucket.
@@ -137,10 +137,9 @@ class bucket {
     if (!launches) return;
     out.sum[size_] = T(samples);
     out.step = step;
-    out.launched = measurement::clock::now();
+    out.launching = measurement::clock::now();
     out.request.emplace(communicator.start_sum(out.sum.elements()));
-    out.landed = measurement::clock::now();
-    measured.blocked(out.launched, out.landed);
+    out.launched = measurement::clock::now();
     ++launched_;
     measured.taken.bytes += out.sum.size() * sizeof(T);
   }
@@ -180,7 +179,7 @@ class bucket {
     if (!m.request) return true;
     if (!m.request->test()) return false;
     if constexpr (requires { m.request->landed_at(); })
-      m.landed = std::max(m.landed, m.request->landed_at());
+      m.landed = std::max(m.launched, m.request->landed_at());
     else
       m.landed = measurement::clock::now();
     m.request.reset();
@@ -195,7 +194,8 @@ class bucket {
       m.landed = measurement::clock::now();
       measured.blocked(begin, m.landed);
     }
-    measured.in_flight(m.launched, m.landed);
+    measured.blocked(m.launching, m.launched);
+    measured.in_flight(m.launching, m.landed);
   }
 
   /// What turns a landed sum into a mean: the formulas' loop multiplies by `slot::scale`. It is a power of two, since
