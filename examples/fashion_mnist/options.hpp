@@ -16,7 +16,7 @@ enum class schedule { constant, cosine };
 
 /// The modelled link over which one all-reduce of two ranks takes about 0.8 of the time that a step computes, on the
 /// machine on which it was measured.
-inline constexpr double default_link_gigabits = 4.4, default_link_latency_microseconds = 20;
+inline constexpr double default_link_gigabits = 4.0, default_link_latency_microseconds = 20;
 
 /// The job, as the command line describes it.
 struct options {
