@@ -28,7 +28,7 @@ fashion_mnist_refuses(stray_word 2 "magic" magic)
 fashion_mnist_refuses(unknown_communicator 2 "unknown communicator post; known are threads, mpi" --communicator post)
 fashion_mnist_refuses(unknown_schedule 2 "unknown schedule linear; known are constant, cosine" --schedule linear)
 fashion_mnist_refuses(unknown_predictor 2 "unknown predictor oracle; known are local-gradient" --predictor oracle)
-fashion_mnist_refuses(unfit_predictor 2 "pseudo-synchronous cannot use the predictor local-gradient; it can use no-pre"
+fashion_mnist_refuses(unfit_predictor 2 "pseudo-synchronous cannot use the predictor local-gradient; it can use linear-extra"
                       --scheme pseudo-synchronous --predictor local-gradient)
 fashion_mnist_refuses(delay_without_use 2 "scheme synchronous has no --delay" --scheme synchronous --delay 1)
 fashion_mnist_refuses(period_without_use 2 "scheme od-sgd has no --period" --scheme od-sgd --period 4)
