@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -408,17 +407,12 @@ class update_scheme {
 
   template <class Due>
   void land(std::int64_t step, Due due) {
-    const auto absorbed = [&] {
-      std::int64_t count = measured_.taken.absorbed;
-      for_each_lane([&](auto& lane) {
-        for (auto& bucket : lane.buckets) count = bucket.absorbed();
-      });
-      return count;
-    };
     for_each_lane([&](auto& lane) {
-      for (auto& bucket : lane.buckets) bucket.land(averaging_, step, due, lane.weights, measured_);
+      for (auto& bucket : lane.buckets) {
+        bucket.land(averaging_, step, due, lane.weights, measured_);
+        measured_.taken.absorbed = bucket.absorbed();  // the same for all of them
+      }
     });
-    measured_.taken.absorbed = absorbed();
   }
 
   /// Collective. Writes the mean over ranks of the readable tensors to the writable ones.

@@ -89,7 +89,6 @@ class bucket {
 
   std::span<const piece> pieces() const { return pieces_; }
   std::int64_t in_flight() const { return launched_ - absorbed_; }
-  std::int64_t launched() const { return launched_; }
   std::int64_t absorbed() const { return absorbed_; }
 
   /// The true weights, where the averaging looks ahead.
