@@ -4,7 +4,8 @@
 
 namespace syncopate {
 
-/// Base of everything this library throws. Each message is one sentence that starts with "syncopate: ".
+/// Base of everything this library throws. Each message is one sentence that starts with "syncopate: " and
+/// ends without a full stop.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -309,6 +310,10 @@ TEST_CASE("Gathers that do not fit and counts that make no sense are refused", "
   boost_mpi communicator;
   std::vector<std::byte> all(2 * static_cast<std::size_t>(communicator.size()) + 1);
   CHECK_THROWS_AS(communicator.all_gather(std::span(all).first(2), all), syncopate::communication_error);
+  CHECK_THROWS_WITH(communicator.all_gather(std::span(all).first(2), all),
+                    "syncopate: an all_gather of 2 bytes per rank from " + std::to_string(communicator.size()) +
+                        " ranks does not fit " + std::to_string(all.size()) + " bytes");
   CHECK_THROWS_AS(boost_mpi({}, 0), syncopate::configuration_error);
+  CHECK_THROWS_WITH(boost_mpi({}, 0), "syncopate: the largest_count of boost_mpi must be between 1 and INT_MAX, not 0");
   CHECK_THROWS_AS(boost_mpi({}, std::size_t{INT_MAX} + 1), syncopate::configuration_error);
 }

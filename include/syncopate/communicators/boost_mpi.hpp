@@ -76,8 +76,7 @@ class boost_mpi {
     const auto ranks = static_cast<std::size_t>(size());
     if (all.size() != own.size() * ranks)
       throw communication_error("syncopate: an all_gather of " + std::to_string(own.size()) + " bytes per rank from " +
-                                std::to_string(ranks) + " ranks does not fit " + std::to_string(all.size()) +
-                                " bytes.");
+                                std::to_string(ranks) + " ranks does not fit " + std::to_string(all.size()) + " bytes");
     if (own.size() <= channel_->largest_count) {
       const int count = static_cast<int>(own.size());
       check(MPI_Allgather(own.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, channel_->handle), "gather",
@@ -95,7 +94,7 @@ class boost_mpi {
     channel(const boost::mpi::communicator& original, std::size_t largest) : largest_count(largest) {
       if (largest < 1 || largest > INT_MAX)
         throw configuration_error("syncopate: the largest_count of boost_mpi must be between 1 and INT_MAX, not " +
-                                  std::to_string(largest) + ".");
+                                  std::to_string(largest));
       require_mpi("duplicate a communicator");
       check(MPI_Comm_dup(MPI_Comm(original), &handle), "duplicate a communicator");
       check(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN), "set an error handler");
@@ -122,8 +121,8 @@ class boost_mpi {
     MPI_Finalized(&finalized);
     if (!initialized || finalized)
       throw communication_error(std::string("syncopate: cannot ") + attempt +
-                                (finalized ? ": MPI is finalized already; let the boost::mpi::environment live longer."
-                                           : ": MPI is not initialised; create a boost::mpi::environment first."));
+                                (finalized ? ": MPI is finalized already; let the boost::mpi::environment live longer"
+                                           : ": MPI is not initialised; create a boost::mpi::environment first"));
   }
 
   static void check(int code, const char* attempt, std::size_t count = 0) {
@@ -133,7 +132,7 @@ class boost_mpi {
     MPI_Error_string(code, text, &length);
     throw communication_error(std::string("syncopate: MPI could not ") + attempt +
                               (count > 0 ? " (count " + std::to_string(count) + ")" : "") + ": " +
-                              std::string(text, static_cast<std::size_t>(length)) + ".");
+                              std::string(text, static_cast<std::size_t>(length)));
   }
 
   template <class T, class Function>

@@ -25,10 +25,10 @@ struct link_model {
   void validate() const {
     if (!(std::isfinite(gigabits_per_second) && gigabits_per_second > 0))
       throw configuration_error("syncopate: a link's gigabits_per_second must be positive and finite, not " +
-                                std::to_string(gigabits_per_second) + ".");
+                                std::to_string(gigabits_per_second));
     if (!(std::isfinite(latency_microseconds) && latency_microseconds >= 0))
       throw configuration_error("syncopate: a link's latency_microseconds must be at least 0 and finite, not " +
-                                std::to_string(latency_microseconds) + ".");
+                                std::to_string(latency_microseconds));
   }
 };
 
