@@ -344,14 +344,14 @@ TEST_CASE("If ranks call different things, all hear who called what, and nothing
 
   SECTION("sizes") {
     check([&](thread_communicator c) { c.start_sum(c.rank() == 1 ? std::span(values).subspan(1, 0) : own(c)).wait(); },
-          {"ranks 0, 2 a sum of 1 floats", "rank 1 a sum of 0 floats"});
+          {"ranks 0, 2: a sum of 1 floats", "rank 1: a sum of 0 floats"});
   }
   SECTION("element types") {
     check(
         [&](thread_communicator c) {
           c.rank() == 2 ? c.start_sum(std::span(doubles).first(1)).wait() : c.start_sum(own(c)).wait();
         },
-        {"ranks 0, 1 a sum of 1 floats", "rank 2 a sum of 1 doubles"});
+        {"ranks 0, 1: a sum of 1 floats", "rank 2: a sum of 1 doubles"});
   }
   SECTION("operations") {
     check(
@@ -363,11 +363,11 @@ TEST_CASE("If ranks call different things, all hear who called what, and nothing
           else
             poll(*std::make_unique<thread_communicator::request>(c.start_sum(own(c))));
         },
-        {"rank 0 a broadcast of 4 bytes from rank 0", "rank 1 a duplicate", "rank 2 a sum of 1 floats"});
+        {"rank 0: a broadcast of 4 bytes from rank 0", "rank 1: a duplicate", "rank 2: a sum of 1 floats"});
   }
   SECTION("roots") {
     check([&](thread_communicator c) { c.broadcast(std::as_writable_bytes(own(c)), c.rank() == 0 ? 0 : 1); },
-          {"rank 0 a broadcast of 4 bytes from rank 0", "ranks 1, 2 a broadcast of 4 bytes from rank 1"});
+          {"rank 0: a broadcast of 4 bytes from rank 0", "ranks 1, 2: a broadcast of 4 bytes from rank 1"});
   }
   SECTION("gathers") {
     check(
@@ -375,7 +375,7 @@ TEST_CASE("If ranks call different things, all hear who called what, and nothing
           std::vector<std::byte> all(c.rank() == 0 ? 3 : 6);
           c.all_gather(std::span(all).first(all.size() / 3), all);
         },
-        {"rank 0 an all_gather of 1 bytes per rank", "ranks 1, 2 an all_gather of 2 bytes per rank"});
+        {"rank 0: an all_gather of 1 bytes per rank", "ranks 1, 2: an all_gather of 2 bytes per rank"});
   }
 }
 

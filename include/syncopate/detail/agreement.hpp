@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../error.hpp"
+#include "by_rank.hpp"
 #include "layout.hpp"
 
 /// What ranks tell each other once, at construction, so that a disagreement is an error on all of them and not a hang.
@@ -55,31 +56,6 @@ std::vector<T> gather(C& communicator, std::span<const T> own) {
   std::vector<T> all(own.size() * static_cast<std::size_t>(communicator.size()));
   communicator.all_gather(std::as_bytes(own), std::as_writable_bytes(std::span(all)));
   return all;
-}
-
-/// "rank 0 has …, ranks 1 and 2 have …": groups ranks by what `describe(rank)` says of them.
-template <class Describe>
-std::string by_rank(int ranks, Describe describe) {
-  std::vector<std::string> said;
-  std::vector<std::vector<int>> by;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::string text = describe(rank);
-    const auto found = std::ranges::find(said, text);
-    if (found == said.end()) {
-      said.push_back(text);
-      by.push_back({rank});
-    } else {
-      by[static_cast<std::size_t>(found - said.begin())].push_back(rank);
-    }
-  }
-  std::string result;
-  for (std::size_t group = 0; group < said.size(); ++group) {
-    if (group > 0) result += "; ";
-    result += by[group].size() == 1 ? "rank " : "ranks ";
-    for (std::size_t i = 0; i < by[group].size(); ++i) result += (i ? ", " : "") + std::to_string(by[group][i]);
-    result += ": " + said[group];
-  }
-  return result;
 }
 
 /// Collective. Throws the same error on every rank where ranks disagree or where one of them has a fault.

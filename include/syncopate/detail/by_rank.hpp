@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace syncopate::detail {
+
+/// "rank 0: …; ranks 1, 2: …": groups ranks by what `describe(rank)` says of them.
+template <class Describe>
+std::string by_rank(int ranks, Describe describe) {
+  std::vector<std::string> said;
+  std::vector<std::vector<int>> by;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string text = describe(rank);
+    const auto found = std::ranges::find(said, text);
+    if (found == said.end()) {
+      said.push_back(text);
+      by.push_back({rank});
+    } else {
+      by[static_cast<std::size_t>(found - said.begin())].push_back(rank);
+    }
+  }
+  std::string result;
+  for (std::size_t group = 0; group < said.size(); ++group) {
+    if (group > 0) result += "; ";
+    result += by[group].size() == 1 ? "rank " : "ranks ";
+    for (std::size_t i = 0; i < by[group].size(); ++i) result += (i ? ", " : "") + std::to_string(by[group][i]);
+    result += ": " + said[group];
+  }
+  return result;
+}
+
+}  // namespace syncopate::detail

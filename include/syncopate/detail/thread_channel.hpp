@@ -1,0 +1,221 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../communicators/link_model.hpp"
+#include "../error.hpp"
+#include "collective_operation.hpp"
+
+namespace syncopate::detail {
+
+/// What the ranks of one run share.
+struct team_state {
+  team_state(int size, std::optional<link_model> model)
+      : ranks(static_cast<std::size_t>(size)), link(model), left(ranks, false) {}
+
+  const std::size_t ranks;
+  const std::optional<link_model> link;
+
+  std::mutex mutex;  // guards what follows, and all channels of the team
+  std::condition_variable changed;
+  team_clock::time_point link_free{};
+  std::vector<bool> left;  ///< ranks whose function has ended
+  std::exception_ptr first_failure;
+  std::string failure_text;
+
+  /// The rank will call nothing any more; with `failure`, because it threw.
+  void leave(std::size_t rank, const std::exception_ptr& failure = {}) {
+    const std::string text = failure ? text_of(failure) : "";
+    const std::lock_guard lock(mutex);
+    left[rank] = true;
+    if (failure && !first_failure) {
+      first_failure = failure;
+      failure_text = "syncopate: rank " + std::to_string(rank) + " failed while other ranks depended on it: " + text;
+    }
+    changed.notify_all();
+  }
+
+  /// When a transfer that could start now ends. The link carries one at a time.
+  team_clock::time_point send(std::size_t bytes) {
+    const auto now = team_clock::now();
+    if (!link) return now;
+    // A bandwidth next to nothing must not overflow the clock, and three years are as good as for ever.
+    const double seconds = std::min(link->all_reduce_seconds(bytes, static_cast<int>(ranks)), 1e8);
+    link_free =
+        std::max(now, link_free) + std::chrono::ceil<team_clock::duration>(std::chrono::duration<double>(seconds));
+    return link_free;
+  }
+
+  static std::string text_of(const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& exception) {
+      const std::string text = exception.what(), prefix = "syncopate: ";
+      return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+    } catch (...) {
+      return "it threw something that is not a std::exception.";
+    }
+  }
+};
+
+/// Operations of one channel of a team. The k-th call of one rank meets the k-th calls of the others; the rank that
+/// comes last does the work, outside the lock. Nothing is allocated unless ranks are further apart than ever before.
+class thread_channel {
+ public:
+  using work = void (*)(std::span<contribution>) noexcept;
+
+  explicit thread_channel(std::shared_ptr<team_state> team) : team_(std::move(team)), next_(team_->ranks) {}
+
+  std::size_t ranks() const { return team_->ranks; }
+  const std::shared_ptr<team_state>& team() const { return team_; }
+
+  collective_operation& call(std::size_t rank, collective_call what, void* data, const void* own, work do_work) {
+    std::unique_lock lock(team_->mutex);
+    collective_operation& operation = pending(next_[rank]);
+    ++next_[rank];
+    auto& mine = operation.contributions[rank];
+    mine.arrived = true;
+    mine.call = what;
+    mine.data = data;
+    mine.own = own;
+    if (++operation.arrived < ranks()) return operation;
+
+    pending_[oldest_++ % pending_.size()] = nullptr;
+    if (operation.state == collective_operation::phase::failed) return operation;
+    if (std::ranges::any_of(operation.contributions, [&](const contribution& c) { return c.call != what; })) {
+      fail(operation, operation.disagreement(), false);
+    } else {
+      const bool sums = what.operation == collective_call::kind::sum_of_floats ||
+                        what.operation == collective_call::kind::sum_of_doubles;
+      const bool travels = sums && team_->link;
+      if (travels) operation.landed_at = team_->send(bytes_of(what));
+      operation.state = collective_operation::phase::working;
+      lock.unlock();
+      do_work(operation.contributions);
+      lock.lock();
+      if (!travels) operation.landed_at = team_clock::now();
+      operation.state = collective_operation::phase::done;
+    }
+    team_->changed.notify_all();
+    return operation;
+  }
+
+  /// The end of the operation for this rank: when it landed, or nothing if it goes on and `blocking` is false. Throws
+  /// what went wrong. A rank that was told when it landed must not name the operation again.
+  std::optional<team_clock::time_point> end(collective_operation& operation, bool blocking) {
+    std::unique_lock lock(team_->mutex);
+    if (blocking)
+      team_->changed.wait(lock, [&] { return ended(operation); });
+    else if (!ended(operation))
+      return {};
+    if (operation.state == collective_operation::phase::failed) {
+      if (operation.failed_peer) throw peer_failure(operation.failure);
+      throw communication_error(operation.failure);
+    }
+    const auto landed_at = operation.landed_at;
+    release(operation);
+    return landed_at;
+  }
+
+  /// The rank does not want to know. Whatever its memory is needed for is done, or goes on with a copy; that waits for
+  /// no rank that has not called yet.
+  void abandon(collective_operation& operation, std::size_t rank) noexcept {
+    std::unique_lock lock(team_->mutex);
+    if (operation.state == collective_operation::phase::gathering) {
+      auto& mine = operation.contributions[rank];
+      mine.adopted = std::make_unique<std::byte[]>(bytes_of(mine.call));
+      std::copy_n(static_cast<const std::byte*>(mine.data), bytes_of(mine.call), mine.adopted.get());
+      mine.data = mine.adopted.get();
+    }
+    team_->changed.wait(lock, [&] { return operation.state != collective_operation::phase::working; });
+    release(operation);
+  }
+
+ private:
+  static std::size_t bytes_of(const collective_call& what) {
+    switch (what.operation) {
+      case collective_call::kind::sum_of_floats:
+        return what.size * sizeof(float);
+      case collective_call::kind::sum_of_doubles:
+        return what.size * sizeof(double);
+      default:
+        return what.size;
+    }
+  }
+
+  static void fail(collective_operation& operation, std::string text, bool peer) {
+    operation.failure = std::move(text);
+    operation.failed_peer = peer;
+    operation.state = collective_operation::phase::failed;
+  }
+
+  /// Whether the operation is over. It is, too, if a rank has left without it.
+  bool ended(collective_operation& operation) const {
+    using phase = collective_operation::phase;
+    for (std::size_t rank = 0; operation.state == phase::gathering && rank < ranks(); ++rank)
+      if (team_->left[rank] && !operation.contributions[rank].arrived)
+        fail(operation,
+             team_->first_failure ? team_->failure_text
+                                  : "syncopate: rank " + std::to_string(rank) + " returned without operation " +
+                                        std::to_string(operation.number) + " of its channel, which other ranks called.",
+             team_->first_failure != nullptr);
+    return operation.state == phase::done || operation.state == phase::failed;
+  }
+
+  /// The operation with this number, which some rank has still to call.
+  collective_operation& pending(std::size_t number) {
+    if (number - oldest_ == pending_.size()) {
+      std::vector<collective_operation*> larger(std::max<std::size_t>(8, 2 * pending_.size()));
+      for (std::size_t k = oldest_; k < number; ++k) larger[k % larger.size()] = pending_[k % pending_.size()];
+      pending_.swap(larger);
+    }
+    collective_operation*& place = pending_[number % pending_.size()];
+    if (!place) {
+      place = &take();
+      place->number = number;
+    }
+    return *place;
+  }
+
+  collective_operation& take() {
+    if (free_.empty()) {
+      if (free_.capacity() <= pool_.size()) free_.reserve(2 * (pool_.size() + 1));  // so that `release` cannot throw
+      return *pool_.emplace_back(std::make_unique<collective_operation>(ranks()));
+    }
+    collective_operation& operation = *free_.back();
+    free_.pop_back();
+    return operation;
+  }
+
+  void release(collective_operation& operation) {
+    if (--operation.holders > 0) return;
+    for (auto& contribution : operation.contributions) {
+      contribution.arrived = false;
+      contribution.adopted.reset();
+    }
+    operation.arrived = 0;
+    operation.holders = ranks();
+    operation.state = collective_operation::phase::gathering;
+    free_.push_back(&operation);
+  }
+
+  std::shared_ptr<team_state> team_;
+  std::vector<std::size_t> next_;               // per rank, the number of its next call
+  std::size_t oldest_ = 0;                      // the first operation that some rank has still to call
+  std::vector<collective_operation*> pending_;  // a ring: operation k is in place k modulo its size
+  std::vector<std::unique_ptr<collective_operation>> pool_;
+  std::vector<collective_operation*> free_;
+};
+
+}  // namespace syncopate::detail
