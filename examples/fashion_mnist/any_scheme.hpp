@@ -20,7 +20,7 @@ class any_scheme {
   virtual void step(model& weights, model& gradients) = 0;
   virtual void consensus(model& weights, model& out) = 0;
   virtual void finish(model& weights) = 0;
-  virtual const syncopate::statistics& statistics() const = 0;
+  virtual syncopate::statistics statistics() const = 0;
 };
 
 template <class Scheme>
@@ -33,7 +33,7 @@ std::unique_ptr<any_scheme> erase(Scheme scheme) {
     void step(model& weights, model& gradients) override { scheme_.step(weights, gradients); }
     void consensus(model& weights, model& out) override { scheme_.consensus(weights, out); }
     void finish(model& weights) override { scheme_.finish(weights); }
-    const syncopate::statistics& statistics() const override { return scheme_.statistics(); }
+    syncopate::statistics statistics() const override { return scheme_.statistics(); }
 
    private:
     Scheme scheme_;

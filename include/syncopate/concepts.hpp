@@ -297,6 +297,7 @@ concept Request = std::movable<R> && requires(R& request) {
 /// - `void broadcast(std::span<std::byte> bytes, int root)`: blocking.
 /// - `void all_gather(std::span<const std::byte> own, std::span<std::byte> all)`: blocking; `own` is equally long on
 ///   all ranks, and `all` is `size()` times as long.
+/// - `communication_cost cost() const`, optional: what the sums have cost so far, for `statistics::transport`.
 template <class C, class T>
 concept Communicator = Element<T> && std::movable<C> &&
     requires(C& c, const C& k, std::span<T> elements, std::span<std::byte> bytes, std::span<const std::byte> own) {

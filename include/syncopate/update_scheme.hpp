@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <span>
 #include <string>
 #include <tuple>
@@ -275,7 +276,17 @@ class update_scheme {
   const A& averaging() const { return averaging_; }
 
   /// What this rank has measured so far.
-  const syncopate::statistics& statistics() const { return measured_.taken; }
+  syncopate::statistics statistics() const {
+    syncopate::statistics taken = measured_.taken;
+    std::apply(
+        [&](const auto&... lane) {
+          (std::ranges::transform(lane.buckets, std::back_inserter(taken.buckets), [](auto& b) { return b.taken(); }),
+           ...);
+        },
+        lanes_);
+    if constexpr (requires { communicator_.cost(); }) taken.transport = communicator_.cost();
+    return taken;
+  }
 
   int rank() const { return communicator_.rank(); }
   int size() const { return communicator_.size(); }

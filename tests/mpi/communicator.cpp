@@ -82,7 +82,7 @@ TEMPLATE_TEST_CASE("Sums are right, in one piece and in many", "[boost_mpi]", fl
   const std::size_t largest_count = GENERATE(3u, 1000u, std::size_t{INT_MAX});
   const bool polling = GENERATE(false, true);
   const boost::mpi::communicator world;
-  boost_mpi communicator(world, largest_count);
+  boost_mpi communicator(world, {.largest_count = largest_count});
   REQUIRE(communicator.rank() == world.rank());
   REQUIRE(communicator.size() == world.size());
 
@@ -105,7 +105,7 @@ TEMPLATE_TEST_CASE("Sums are bitwise the same on all ranks", "[boost_mpi]", floa
   // MPI changes its algorithm with the size
   const std::size_t size = GENERATE(1u, 10u, 1000u, 10'007u, 300'007u);
   const std::size_t largest_count = GENERATE(1000u, std::size_t{INT_MAX});
-  boost_mpi communicator({}, largest_count);
+  boost_mpi communicator({}, {.largest_count = largest_count});
   const auto sum = summed(communicator, awkward_numbers<TestType>(communicator.rank(), size));
 
   auto sum_of_rank_0 = sum;
@@ -130,7 +130,7 @@ TEMPLATE_TEST_CASE("Threads and MPI give the same numbers", "[boost_mpi][thread_
 TEMPLATE_TEST_CASE("Many sums may be in flight, and be waited for in any order", "[boost_mpi]", float, double) {
   constexpr std::size_t in_flight = 60;
   const std::size_t largest_count = GENERATE(7u, std::size_t{INT_MAX});
-  boost_mpi communicator({}, largest_count);
+  boost_mpi communicator({}, {.largest_count = largest_count});
   std::vector<std::vector<TestType>> buffers;
   std::vector<boost_mpi::request> requests;
   for (std::size_t k = 0; k < in_flight; ++k) {
@@ -170,7 +170,7 @@ TEST_CASE("Two thousand small sums of ranks of different speed", "[boost_mpi]") 
 TEST_CASE("Broadcast and gather, in one piece and in many", "[boost_mpi]") {
   const std::size_t largest_count = GENERATE(3u, 1000u, std::size_t{INT_MAX});
   const std::size_t size = GENERATE(0u, 1u, 3u, 1000u, 1001u, 5000u);
-  boost_mpi communicator({}, largest_count);
+  boost_mpi communicator({}, {.largest_count = largest_count});
   const auto ranks = static_cast<std::size_t>(communicator.size());
   for (int root = 0; root < communicator.size(); ++root) {
     std::vector<std::byte> bytes(size, std::byte(10 + communicator.rank()));
@@ -266,7 +266,7 @@ TEST_CASE("Copies name the same channel, which lives as long as one of them or a
 
 TEST_CASE("A request moves, and is complete once it was moved from", "[boost_mpi]") {
   const std::size_t largest_count = GENERATE(3u, 1000u);
-  boost_mpi communicator({}, largest_count);
+  boost_mpi communicator({}, {.largest_count = largest_count});
   std::vector<double> a(10, 1), b(10, 2);
   auto first = communicator.start_sum(std::span(a));
   auto second = communicator.start_sum(std::span(b));
@@ -285,7 +285,7 @@ TEST_CASE("An unfinished request can be dropped; MPI goes on with its sum", "[bo
   const boost::mpi::communicator world;
   std::vector<double> values(10, 1);
   {
-    boost_mpi communicator(world, 3);
+    boost_mpi communicator(world, {.largest_count = 3});
     auto request = communicator.start_sum(std::span(values));
     if (world.rank() > 0) request.wait();
   }
@@ -313,7 +313,8 @@ TEST_CASE("Gathers that do not fit and counts that make no sense are refused", "
   CHECK_THROWS_WITH(communicator.all_gather(std::span(all).first(2), all),
                     "syncopate: an all_gather of 2 bytes per rank from " + std::to_string(communicator.size()) +
                         " ranks does not fit " + std::to_string(all.size()) + " bytes");
-  CHECK_THROWS_AS(boost_mpi({}, 0), syncopate::configuration_error);
-  CHECK_THROWS_WITH(boost_mpi({}, 0), "syncopate: the largest_count of boost_mpi must be between 1 and INT_MAX, not 0");
-  CHECK_THROWS_AS(boost_mpi({}, std::size_t{INT_MAX} + 1), syncopate::configuration_error);
+  CHECK_THROWS_AS(boost_mpi({}, {.largest_count = 0}), syncopate::configuration_error);
+  CHECK_THROWS_WITH(boost_mpi({}, {.largest_count = 0}),
+                    "syncopate: the largest_count of boost_mpi must be between 1 and INT_MAX, not 0");
+  CHECK_THROWS_AS(boost_mpi({}, {.largest_count = std::size_t{INT_MAX} + 1}), syncopate::configuration_error);
 }

@@ -76,6 +76,7 @@ class bucket {
       if constexpr (any_keeps_weights<A>) m.weights_then = buffer<T>(size_);
     }
     prepared_rules_.reserve(ring_.size());
+    taken_.bytes = ring_[0].sum.elements().size_bytes();
   }
 
   bucket(bucket&&) = default;
@@ -90,6 +91,7 @@ class bucket {
   std::span<const piece> pieces() const { return pieces_; }
   std::int64_t in_flight() const { return launched_ - absorbed_; }
   std::int64_t absorbed() const { return absorbed_; }
+  const bucket_statistics& taken() const { return taken_; }
 
   /// The true weights, where the averaging looks ahead.
   std::span<const T> weights_of(const piece& p) const { return {weights_.data() + p.offset, p.size}; }
@@ -140,7 +142,7 @@ class bucket {
     out.request.emplace(communicator.start_sum(out.sum.elements()));
     out.launched = measurement::clock::now();
     ++launched_;
-    measured.taken.bytes += out.sum.size() * sizeof(T);
+    measured.taken.bytes += taken_.bytes;
   }
 
   /// Absorbs what `due(launch step)` says, then leaves in the user's tensors what the averaging wants there.
@@ -185,16 +187,23 @@ class bucket {
     return true;
   }
 
-  static void wait(slot& m, measurement& measured) {
+  /// Waits until a message has landed.
+  void wait(slot& m, measurement& measured) {
+    const auto begin = measurement::clock::now();
+    statistics::seconds exposed = m.launched - m.launching;
     if (!test(m)) {
-      const auto begin = measurement::clock::now();
       m.request->wait();
       m.request.reset();
       m.landed = measurement::clock::now();
-      measured.blocked(begin, m.landed);
+      exposed += m.landed - begin;
     }
-    measured.blocked(m.launching, m.launched);
+    measured.blocked(exposed);
     measured.in_flight(m.launching, m.landed);
+    taken_.exposed += exposed;
+    taken_.communication += m.landed - m.launching;
+    taken_.launched = m.launching;
+    taken_.landed = m.landed;
+    taken_.awaited = begin;
   }
 
   /// What turns a landed sum into a mean: the formulas' loop multiplies by `slot::scale`. It is a power of two, since
@@ -481,6 +490,7 @@ class bucket {
   std::vector<coefficients_of<U, T>> prepared_rules_;  ///< for each message in flight
   std::int64_t launched_ = 0, absorbed_ = 0, advanced_ = 0, looked_ahead_ = 0;
   std::int64_t seen_ = 0;  ///< messages that were in flight when the user's weights were written
+  bucket_statistics taken_;
 };
 
 }  // namespace syncopate::detail

@@ -15,8 +15,8 @@ class measurement {
 
   statistics taken;
 
-  /// The rank was held up from `begin` to `end`.
-  void blocked(clock::time_point begin, clock::time_point end) { taken.exposed += end - begin; }
+  /// The rank was held up.
+  void blocked(statistics::seconds time) { taken.exposed += time; }
 
   /// A message was in flight from `launched` to `landed`.
   void in_flight(clock::time_point launched, clock::time_point landed) {

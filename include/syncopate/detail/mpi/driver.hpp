@@ -1,0 +1,206 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../../error.hpp"
+#include "check.hpp"
+#include "machine.hpp"
+#include "operation.hpp"
+
+namespace syncopate::detail {
+
+/// Drives the operations of all channels of the process: some from the callers' threads, inside `poll` and `wait`, and
+/// some from a thread of its own. There is one of it, so that whoever waits for one operation moves the others, too:
+/// another rank may be waiting for those.
+class mpi_driver {
+  using clock = mpi_operation::clock;
+  using operations = std::vector<mpi_operation*>;
+
+ public:
+  static mpi_driver& of_process() {
+    static mpi_driver driver;
+    return driver;
+  }
+  mpi_driver(const mpi_driver&) = delete;
+  mpi_driver& operator=(const mpi_driver&) = delete;
+  ~mpi_driver() { stop(); }
+
+  /// Starts an operation that callers drive.
+  void start_polled(mpi_operation& operation) {
+    const std::lock_guard lock(polling_);
+    polled_.push_back(&operation);
+    sweep();
+    look_again_ = {};
+  }
+
+  /// Hands an operation over to the thread.
+  void start_threaded(mpi_operation& operation, std::chrono::microseconds longest_sleep) {
+    const std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) start_thread();
+    longest_sleep_ = longest_sleep;
+    submitted_.push_back(&operation);
+    wake_.notify_one();
+  }
+
+  /// Lets what callers drive progress. Looking costs time: after a look in vain there is none until fifty times that
+  /// time has passed.
+  void poll() {
+    const std::lock_guard lock(polling_);
+    const auto begin = clock::now();
+    if (begin < look_again_ || polled_.empty()) return;
+    if (!sweep()) {
+      const auto end = clock::now();
+      look_again_ = end + 50 * (end - begin);
+    }
+  }
+
+  /// Drives what callers drive until this one is over: spins at first, then sleeps in between.
+  void wait_polled(const mpi_operation& operation) {
+    constexpr int spins = 1000;
+    constexpr std::chrono::microseconds first_sleep{10}, longest_sleep{200};
+    auto sleep = first_sleep;
+    for (int idle = 0; !operation.ended(); ++idle) {
+      if (idle < spins) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(sleep);
+        sleep = std::min(2 * sleep, longest_sleep);
+      }
+      const std::lock_guard lock(polling_);
+      if (!sweep()) continue;
+      idle = 0;
+      sleep = first_sleep;
+    }
+  }
+
+  /// Sleeps until the thread says that this one is over.
+  void wait_threaded(const mpi_operation& operation) {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return operation.ended(); });
+  }
+
+  /// Keeps something until the process ends.
+  void keep(std::shared_ptr<void> object) {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(object));
+  }
+
+ private:
+  mpi_driver() = default;
+
+  /// Advances what callers drive. Whether that achieved anything.
+  bool sweep() {
+    bool moved = false;
+    auto before = processor_time_of_thread();
+    std::erase_if(polled_, [&](mpi_operation* operation) {
+      return drive(*operation, moved, [&] {
+        const auto now = processor_time_of_thread();
+        return now - std::exchange(before, now);
+      });
+    });
+    return moved;
+  }
+
+  /// Advances an operation, of which `time` says what that cost. Whether it is over, and not to be touched any more.
+  template <class Time>
+  static bool drive(mpi_operation& operation, bool& moved, Time time) {
+    std::exception_ptr failure;
+    auto achieved = mpi_advance::all;
+    try {
+      achieved = operation.advance();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    operation.used_processor_for(time());
+    moved = moved || achieved != mpi_advance::nothing;
+    if (achieved != mpi_advance::all) return false;
+    operation.end(failure);
+    return true;
+  }
+
+  /// Our thread makes no call after MPI_Finalize has begun: MPI then first deletes what is attached to MPI_COMM_SELF.
+  void start_thread() {
+    int keyval = MPI_KEYVAL_INVALID;
+    const auto stop_driver = [](MPI_Comm, int, void* driver, void*) {
+      static_cast<mpi_driver*>(driver)->stop();
+      return int{MPI_SUCCESS};
+    };
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop_driver, &keyval, nullptr), "note its end");
+    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, this), "note its end");
+    check_mpi(MPI_Comm_free_keyval(&keyval), "note its end");
+    stopping_ = false;
+    thread_ = std::thread([this] { run(); });
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!thread_.joinable()) return;
+      stopping_ = true;
+      wake_.notify_one();
+    }
+    thread_.join();
+  }
+
+  void run() {
+    use_any_core();
+    constexpr std::chrono::microseconds shortest_sleep{20};
+    std::chrono::microseconds sleep = shortest_sleep;
+    operations active;
+    std::unique_lock lock(mutex_);
+    auto used_before = processor_time_of_thread();
+    for (;;) {
+      if (active.empty()) wake_.wait(lock, [&] { return stopping_ || !submitted_.empty(); });
+      if (stopping_) break;
+      const auto longest_sleep = longest_sleep_;
+      active.insert(active.end(), submitted_.begin(), submitted_.end());
+      submitted_.clear();
+      lock.unlock();
+
+      const auto count = static_cast<std::int64_t>(active.size());
+      const auto used = processor_time_of_thread();
+      const auto share = (used - std::exchange(used_before, used)) / count;
+      bool moved = false, over = false;
+      std::erase_if(active, [&](mpi_operation* operation) {
+        const bool ended = drive(*operation, moved, [&] { return share; });
+        over = over || ended;
+        return ended;
+      });
+      sleep = std::clamp(moved ? sleep / 2 : 2 * sleep, shortest_sleep, std::max(longest_sleep, shortest_sleep));
+
+      lock.lock();
+      if (over) ended_.notify_all();
+      if (!active.empty()) wake_.wait_for(lock, sleep, [&] { return stopping_ || !submitted_.empty(); });
+    }
+    active.insert(active.end(), submitted_.begin(), submitted_.end());
+    submitted_.clear();
+    for (mpi_operation* operation : active)
+      operation->end(std::make_exception_ptr(
+          communication_error("syncopate: MPI was finalized while a sum was in flight; let go of schemes first")));
+    ended_.notify_all();
+  }
+
+  std::mutex polling_;  // guards what follows
+  operations polled_;
+  clock::time_point look_again_{};
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_, ended_;
+  operations submitted_;
+  std::chrono::microseconds longest_sleep_{0};
+  std::vector<std::shared_ptr<void>> kept_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace syncopate::detail

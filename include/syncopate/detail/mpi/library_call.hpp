@@ -1,0 +1,105 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "operation.hpp"
+
+namespace syncopate::detail {
+
+/// A non-blocking collective of the MPI library, cut into pieces of at most `largest_count` elements.
+class library_call final : public mpi_operation {
+ public:
+  enum class kind { sum, broadcast, gather };
+
+  void set_sum(MPI_Comm communicator, int ranks, const mpi_elements& elements, std::size_t largest_count) {
+    set(kind::sum, communicator, elements, largest_count);
+    const auto p = static_cast<std::size_t>(ranks);
+    bytes_sent_ = elements.bytes() / p * 2 * (p - 1);
+  }
+  void set_broadcast(MPI_Comm communicator, int root, const mpi_elements& bytes, std::size_t largest_count) {
+    set(kind::broadcast, communicator, bytes, largest_count);
+    root_ = root;
+    bytes_sent_ = 0;
+  }
+  /// `own` goes to every rank's `all`, one rank's after the other's.
+  void set_gather(MPI_Comm communicator, const std::byte* own, const mpi_elements& all, std::size_t bytes_per_rank) {
+    set(kind::gather, communicator, all, bytes_per_rank);
+    own_ = own;
+    bytes_sent_ = 0;
+  }
+
+  mpi_advance advance() override {
+    bool moved = !started_;
+    if (!started_) start();
+    for (MPI_Request& request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      int done = 0;
+      const auto before = clock::now();
+      check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), attempt());
+      // MPI does not say whether it moved something; but looking in vain is quick.
+      moved = moved || done || clock::now() - before > std::chrono::microseconds(3);
+      if (!done) return moved ? mpi_advance::something : mpi_advance::nothing;
+    }
+    return mpi_advance::all;
+  }
+
+  std::size_t bytes_sent() const override { return bytes_sent_; }
+
+ private:
+  void set(kind what, MPI_Comm communicator, const mpi_elements& elements, std::size_t largest_count) {
+    kind_ = what;
+    communicator_ = communicator;
+    elements_ = elements;
+    largest_count_ = largest_count;
+    started_ = false;
+    requests_.clear();
+    requests_.reserve(elements.count / largest_count + 1);
+  }
+
+  void start() {
+    started_ = true;
+    std::size_t first = 0;
+    do {
+      const std::size_t count = std::min(elements_.count - first, largest_count_);
+      if (count == 0 && kind_ != kind::sum) break;
+      requests_.push_back(MPI_REQUEST_NULL);
+      start_piece(elements_.data + first * elements_.bytes_each, static_cast<int>(count));
+      if (kind_ == kind::gather) break;
+      first += count;
+    } while (first < elements_.count);
+  }
+
+  void start_piece(std::byte* data, int count) {
+    MPI_Request& request = requests_.back();
+    const auto start = [&] {
+      switch (kind_) {
+        case kind::sum:
+          return MPI_Iallreduce(MPI_IN_PLACE, data, count, elements_.type, MPI_SUM, communicator_, &request);
+        case kind::broadcast:
+          return MPI_Ibcast(data, count, elements_.type, root_, communicator_, &request);
+        case kind::gather:
+          break;
+      }
+      return MPI_Iallgather(own_, count, elements_.type, data, count, elements_.type, communicator_, &request);
+    };
+    check_mpi(start(), attempt(), static_cast<std::size_t>(count));
+  }
+
+  const char* attempt() const { return kind_ == kind::sum ? "sum" : kind_ == kind::broadcast ? "broadcast" : "gather"; }
+
+  kind kind_ = kind::sum;
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  mpi_elements elements_;
+  std::size_t largest_count_ = 1;
+  int root_ = 0;
+  const std::byte* own_ = nullptr;
+  std::size_t bytes_sent_ = 0;
+  bool started_ = false;
+  std::vector<MPI_Request> requests_;
+};
+
+}  // namespace syncopate::detail
