@@ -26,13 +26,15 @@ enum class mpi_transport {
 struct mpi_options {
   mpi_progress progress = mpi_progress::automatic;
   mpi_transport transport = mpi_transport::automatic;
-  /// A larger message of the ring is cut.
-  std::size_t chunk_bytes = std::size_t{256} << 10;
+  /// Largest message of the ring. By default it is just below what Open MPI sends over TCP without asking first (its
+  /// btl_tcp_eager_limit): questions and answers would queue behind the data that flows the other way, and both
+  /// directions take turns then.
+  std::size_t chunk_bytes = std::size_t{60} << 10;
   /// Smaller sums are no matter for a thread or a ring, where these are chosen automatically.
   std::size_t large_bytes = std::size_t{256} << 10;
   /// How long the thread sleeps at most between two looks at messages in flight. Longer sleeps cost less of the
   /// processor, until the network's buffers run empty.
-  double longest_sleep_microseconds = 500;
+  double longest_sleep_microseconds = 2000;
   /// Elements or bytes of a single MPI call; what is larger is split.
   std::size_t largest_count = INT_MAX;
 

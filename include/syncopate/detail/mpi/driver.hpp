@@ -66,7 +66,7 @@ class mpi_driver {
 
   /// Drives what callers drive until this one is over: spins at first, then sleeps in between.
   void wait_polled(const mpi_operation& operation) {
-    constexpr int spins = 1000;
+    constexpr int spins = 200;
     constexpr std::chrono::microseconds first_sleep{10}, longest_sleep{200};
     auto sleep = first_sleep;
     for (int idle = 0; !operation.ended(); ++idle) {
@@ -103,17 +103,19 @@ class mpi_driver {
     bool moved = false;
     auto before = processor_time_of_thread();
     std::erase_if(polled_, [&](mpi_operation* operation) {
-      return drive(*operation, moved, [&] {
+      const auto achieved = drive(*operation, [&] {
         const auto now = processor_time_of_thread();
         return now - std::exchange(before, now);
       });
+      moved = moved || achieved != mpi_advance::nothing;
+      return achieved == mpi_advance::all;
     });
     return moved;
   }
 
-  /// Advances an operation, of which `time` says what that cost. Whether it is over, and not to be touched any more.
+  /// Advances an operation; `time` says what that cost. If it has achieved all, it is not to be touched any more.
   template <class Time>
-  static bool drive(mpi_operation& operation, bool& moved, Time time) {
+  static mpi_advance drive(mpi_operation& operation, Time time) {
     std::exception_ptr failure;
     auto achieved = mpi_advance::all;
     try {
@@ -122,10 +124,8 @@ class mpi_driver {
       failure = std::current_exception();
     }
     operation.used_processor_for(time());
-    moved = moved || achieved != mpi_advance::nothing;
-    if (achieved != mpi_advance::all) return false;
-    operation.end(failure);
-    return true;
+    if (achieved == mpi_advance::all) operation.end(failure);
+    return achieved;
   }
 
   /// Our thread makes no call after MPI_Finalize has begun: MPI then first deletes what is attached to MPI_COMM_SELF.
@@ -162,7 +162,8 @@ class mpi_driver {
     for (;;) {
       if (active.empty()) wake_.wait(lock, [&] { return stopping_ || !submitted_.empty(); });
       if (stopping_) break;
-      const auto longest_sleep = longest_sleep_;
+      const auto longest_sleep = std::max(longest_sleep_, shortest_sleep);
+      if (!submitted_.empty()) sleep = shortest_sleep;
       active.insert(active.end(), submitted_.begin(), submitted_.end());
       submitted_.clear();
       lock.unlock();
@@ -170,13 +171,15 @@ class mpi_driver {
       const auto count = static_cast<std::int64_t>(active.size());
       const auto used = processor_time_of_thread();
       const auto share = (used - std::exchange(used_before, used)) / count;
-      bool moved = false, over = false;
+      bool late = false, over = false;
       std::erase_if(active, [&](mpi_operation* operation) {
-        const bool ended = drive(*operation, moved, [&] { return share; });
-        over = over || ended;
-        return ended;
+        const auto achieved = drive(*operation, [&] { return share; });
+        late = late || achieved == mpi_advance::much;
+        over = over || achieved == mpi_advance::all;
+        return achieved == mpi_advance::all;
       });
-      sleep = std::clamp(moved ? sleep / 2 : 2 * sleep, shortest_sleep, std::max(longest_sleep, shortest_sleep));
+      // Longer and longer while there is little to do, so that an end is noticed a quarter late at most.
+      sleep = std::clamp(late ? sleep / 2 : sleep * 5 / 4, shortest_sleep, longest_sleep);
 
       lock.lock();
       if (over) ended_.notify_all();

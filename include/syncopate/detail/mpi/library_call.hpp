@@ -42,7 +42,7 @@ class library_call final : public mpi_operation {
       check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), attempt());
       // MPI does not say whether it moved something; but looking in vain is quick.
       moved = moved || done || clock::now() - before > std::chrono::microseconds(3);
-      if (!done) return moved ? mpi_advance::something : mpi_advance::nothing;
+      if (!done) return moved ? mpi_advance::little : mpi_advance::nothing;
     }
     return mpi_advance::all;
   }

@@ -49,8 +49,8 @@ struct mpi_traffic {
   std::atomic<std::int64_t> nanoseconds{0};  ///< of processor time
 };
 
-/// What an attempt to continue an operation achieved.
-enum class mpi_advance { nothing, something, all };
+/// What an attempt to continue an operation achieved. `much`: so much that it should have been made earlier.
+enum class mpi_advance { nothing, little, much, all };
 
 /// A collective operation in flight. The driver calls `advance`, which first starts it, until that says `all` or
 /// throws, and then `end`. The one who asked for it looks at `ended`.

@@ -30,7 +30,7 @@ class ring_sum final : public mpi_operation {
     elements_ = elements;
     // At least a few chunks per block, so that its first ones travel on while its last ones arrive.
     const std::size_t largest_block = (elements.count + ranks_ - 1) / ranks_;
-    chunk_ = std::clamp(largest_block / window, std::min(smallest_chunk_bytes, chunk_bytes) / elements.bytes_each,
+    chunk_ = std::clamp(largest_block / 8, std::min(smallest_chunk_bytes, chunk_bytes) / elements.bytes_each,
                         chunk_bytes / elements.bytes_each);
     chunk_ = std::max<std::size_t>(chunk_, 1);
     chunks_ = (largest_block + chunk_ - 1) / chunk_;
@@ -43,7 +43,7 @@ class ring_sum final : public mpi_operation {
   }
 
   mpi_advance advance() override {
-    bool moved = expected_ == 0;
+    std::size_t moved = expected_ == 0 ? 1 : 0;
     post();
     while (received_ < all_ || sent_ < all_) {
       std::array<MPI_Status, 2 * window> statuses;
@@ -51,8 +51,9 @@ class ring_sum final : public mpi_operation {
       int completed = 0;
       const int code = MPI_Testsome(2 * window, requests_.data(), &completed, places.data(), statuses.data());
       check_mpi(code, std::span(statuses).first(static_cast<std::size_t>(std::max(completed, 0))), "continue a sum");
-      if (completed <= 0) return moved ? mpi_advance::something : mpi_advance::nothing;
-      moved = true;
+      if (completed <= 0)
+        return moved == 0 ? mpi_advance::nothing : moved < few ? mpi_advance::little : mpi_advance::much;
+      moved += static_cast<std::size_t>(completed);
       while (received_ < expected_ && requests_[received_ % window] == MPI_REQUEST_NULL) {
         if (adds(received_)) {
           const place here = received_place(received_);
@@ -70,7 +71,9 @@ class ring_sum final : public mpi_operation {
 
  private:
   /// Messages that are posted ahead in each direction, so that the network never waits for us.
-  static constexpr std::size_t window = 8;
+  static constexpr std::size_t window = 32;
+  /// Who finds more than this done at once should look more often: networks' buffers, too, want to be refilled.
+  static constexpr std::size_t few = 3;
   static constexpr std::size_t smallest_chunk_bytes = std::size_t{16} << 10;
 
   struct place {
