@@ -26,14 +26,17 @@ thread_local std::size_t allocations = 0;
 
 TEST_CASE("Sums allocate nothing unless ranks are further apart than ever before", "[thread_team]") {
   const auto counts = support::on_ranks(3, [](syncopate::thread_communicator communicator) {
-    std::vector<std::vector<double>> buffers(4, std::vector<double>(100, 1));
+    std::vector<std::vector<double>> buffers(4, std::vector<double>(10'000, 1));  // more than is summed at a time
     std::vector<syncopate::thread_communicator::request> ring;
     ring.reserve(4);
     const auto rounds = [&](int count) {
       const std::size_t before = allocations;
       for (int round = 0; round < count; ++round) {
         for (auto& buffer : buffers) ring.push_back(communicator.start_sum(std::span(buffer)));
-        for (auto& request : ring) request.wait();
+        for (auto& request : ring) {
+          request.test();
+          request.wait();
+        }
         ring.clear();
         communicator.all_gather({}, {});  // so that no rank still holds what another one could reuse
       }

@@ -316,6 +316,156 @@ TEST_CASE("A finished request outlives its team", "[thread_team]") {
   CHECK_THROWS_AS(late.test(), syncopate::communication_error);
 }
 
+// ----------------------------------------------------------------------------------------------------- shared summing
+
+namespace {
+
+constexpr std::size_t large = 100'003;  // elements: many times what a rank sums at a time, and some
+
+template <class T>
+bool bitwise_equal(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+/// Waits for another rank.
+void until(const std::atomic<int>& count, int value) {
+  while (count < value) std::this_thread::yield();
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("Starting a sum leaves it alone, and each rank that tests does its share", "[thread_team]", float,
+                   double) {
+  const int ranks = GENERATE(1, 2, 3, 5);
+  const std::size_t size = static_cast<std::size_t>(ranks) * 50'000;
+  const auto expected = sum_in_rank_order<TestType>(ranks, size);
+  const bool alone = GENERATE(false, true);  // whether the last rank does the shares of all
+  std::atomic<int> tests = 0;
+
+  const auto right = on_ranks(ranks, [&](thread_communicator communicator) {
+    const auto own = awkward_numbers<TestType>(communicator.rank(), size);
+    auto values = own;
+    auto request = communicator.start_sum(std::span(values));
+    communicator.all_gather({}, {});  // all have started
+    if (!bitwise_equal(values, own)) return false;
+    communicator.all_gather({}, {});  // all have looked
+    const bool last = communicator.rank() == ranks - 1;
+    bool done = last;
+    if (!alone) {
+      until(tests, communicator.rank());
+      done = request.test();
+      ++tests;
+    } else if (last) {
+      for (done = false; !done; ++tests) done = request.test();
+    }
+    until(tests, ranks);
+    return done == last && tests == ranks && request.test() && bitwise_equal(values, expected);
+  });
+
+  CAPTURE(ranks, alone);
+  CHECK(right == std::vector<bool>(static_cast<std::size_t>(ranks), true));
+}
+
+TEMPLATE_TEST_CASE("A rank that does not ask has its sum done by those that do", "[thread_team]", float, double) {
+  const int ranks = GENERATE(2, 3, 5);
+  const int silent = GENERATE(0, 1);
+  const auto expected = sum_in_rank_order<TestType>(ranks, large);
+  std::atomic<int> served = 0;
+  const auto right = on_ranks(ranks, [&](thread_communicator communicator) {
+    auto values = awkward_numbers<TestType>(communicator.rank(), large);
+    auto request = communicator.start_sum(std::span(values));
+    if (communicator.rank() == silent) {
+      until(served, ranks - 1);
+      return bitwise_equal(values, expected) && request.test();
+    }
+    request.wait();
+    ++served;
+    return bitwise_equal(values, expected);
+  });
+  CHECK(right == std::vector<bool>(static_cast<std::size_t>(ranks), true));
+}
+
+TEST_CASE("A request that is dropped when all have called finishes the sum first", "[thread_team]") {
+  const int ranks = GENERATE(1, 2, 3, 5);
+  const int droppers = GENERATE_COPY(range(1, ranks + 1));
+  const auto expected = sum_in_rank_order<double>(ranks, large);
+  std::atomic<int> dropped = 0;
+  const auto right = on_ranks(ranks, [&](thread_communicator communicator) {
+    auto values = awkward_numbers<double>(communicator.rank(), large);
+    std::optional request = communicator.start_sum(std::span(values));
+    communicator.all_gather({}, {});  // all have started
+    if (communicator.rank() < droppers) {
+      request.reset();
+      ++dropped;
+      return bitwise_equal(values, expected);
+    }
+    until(dropped, droppers);
+    return bitwise_equal(values, expected) && request->test();
+  });
+  CHECK(right == std::vector<bool>(static_cast<std::size_t>(ranks), true));
+}
+
+TEST_CASE("A rank that fails with its share half done spoils nothing", "[thread_team]") {
+  const int failing = GENERATE(0, 2);
+  const auto expected = sum_in_rank_order<float>(3, large);
+  std::array<std::vector<float>, 3> sums;
+  const auto outcomes = outcomes_on_ranks(thread_team{3}, [&](thread_communicator communicator) {
+    auto values = awkward_numbers<float>(communicator.rank(), large);
+    auto request = communicator.start_sum(std::span(values));
+    communicator.all_gather({}, {});  // all have started
+    request.test();
+    if (communicator.rank() == failing) throw std::runtime_error("half done");
+    request.wait();
+    sums[static_cast<std::size_t>(communicator.rank())] = values;
+    summed(communicator, values);
+  });
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    const bool failed = rank == static_cast<std::size_t>(failing);
+    CHECK(outcomes[rank].kind == (failed ? outcome::other : outcome::peer_failed));
+    CHECK((failed || bitwise_equal(sums[rank], expected)));
+  }
+}
+
+TEST_CASE("A large sum and many small ones in flight", "[thread_team]") {
+  const int ranks = GENERATE(2, 3, 5);
+  const auto expected = sum_in_rank_order<float>(ranks, large);
+  const auto expected_small = sum_in_rank_order<double>(ranks, 100);
+  const auto right = on_ranks(ranks, [&](thread_communicator communicator) {
+    auto one = awkward_numbers<float>(communicator.rank(), large);
+    auto small = awkward_numbers<double>(communicator.rank(), 100);
+    std::vector<thread_communicator::request> requests;
+    for (std::size_t k = 0; k < 100; ++k) {
+      if (k == 50) requests.push_back(communicator.start_sum(std::span(one)));
+      requests.push_back(communicator.start_sum(std::span(small).subspan(k, 1)));
+    }
+    std::shuffle(requests.begin(), requests.end(), std::mt19937(static_cast<unsigned>(communicator.rank())));
+    for (auto& request : requests) communicator.rank() == 0 ? poll(request) : request.wait();
+    return bitwise_equal(one, expected) && bitwise_equal(small, expected_small);
+  });
+  CHECK(right == std::vector<bool>(static_cast<std::size_t>(ranks), true));
+}
+
+TEST_CASE("Ranks that wait, poll, or drop their request and free its memory, as it comes", "[thread_team]") {
+  const int ranks = GENERATE(2, 3, 5);
+  const auto wrong = on_ranks(ranks, [&](thread_communicator communicator) {
+    std::mt19937 random(static_cast<unsigned>(communicator.rank()));
+    int mistakes = 0;
+    for (int round = 0; round < 300; ++round) {
+      const auto size = static_cast<std::size_t>(round % 7) * 5000 + 1;
+      std::vector<float> values(size, static_cast<float>(round + communicator.rank()));
+      auto request = communicator.start_sum(std::span(values));
+      const auto choice = random() % 4;
+      if (choice == 0) request.wait();
+      if (choice == 1) poll(request);
+      if (choice == 2) request.test();
+      if (choice >= 2) continue;
+      mistakes += values != std::vector<float>(size, static_cast<float>(ranks * round + ranks * (ranks - 1) / 2));
+    }
+    return mistakes;
+  });
+  CHECK(wrong == std::vector<int>(static_cast<std::size_t>(ranks), 0));
+}
+
 // --------------------------------------------------------------------------------------------------------- failures
 
 TEST_CASE("If ranks call different things, all hear who called what, and nothing is summed", "[thread_team]") {
@@ -546,6 +696,25 @@ TEST_CASE("Without a link a sum lands when it is done; one rank alone has nothin
   CHECK(on_ranks(3, landed_in_time) == std::vector{true, true, true});
   CHECK(on_ranks(thread_team(1, link_model{.gigabits_per_second = 1e-6, .latency_microseconds = 1e9}),
                  landed_in_time) == std::vector{true});
+}
+
+TEST_CASE("A sum that is done after the link's time lands when it is done", "[thread_team][link]") {
+  std::atomic<int> waited = 0;
+  const auto landed = on_ranks(thread_team(2, link_model{.gigabits_per_second = 1e9, .latency_microseconds = 0}),
+                               [&](thread_communicator communicator) {
+                                 std::vector<float> values(100, 1);
+                                 auto request = communicator.start_sum(std::span(values));
+                                 communicator.all_gather({}, {});  // all have started
+                                 if (communicator.rank() == 1) until(waited, 1);
+                                 const auto before = steady::now();
+                                 request.wait();
+                                 ++waited;
+                                 return std::tuple(before, request.landed_at(), steady::now());
+                               });
+  const auto& [before, done, after] = landed[0];
+  CHECK(before <= done);
+  CHECK(done <= after);
+  CHECK(std::get<1>(landed[1]) == done);
 }
 
 TEST_CASE("A link next to dead does not overflow the clock", "[thread_team][link]") {

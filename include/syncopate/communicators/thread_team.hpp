@@ -27,8 +27,9 @@ class thread_communicator {
  public:
   /// A sum in flight.
   ///
-  /// Destroying it unfinished neither waits for other ranks nor spoils their sum: that goes on with a copy of what this
-  /// rank put in. So with threads the memory is the caller's again, also where an exception unwinds the stack.
+  /// Destroying it unfinished neither waits for ranks that have not called yet nor spoils their sum: that goes on with
+  /// a copy of what this rank put in. If all have called, the sum is finished first. So with threads the memory is the
+  /// caller's again, also where an exception unwinds the stack.
   class request {
    public:
     request(request&& other) noexcept
@@ -47,17 +48,20 @@ class thread_communicator {
       if (operation_) channel_->abandon(*operation_, rank_);
     }
 
-    /// Whether the sum is there and, with a modelled link, its time is over. Throws as `wait` does.
+    /// Whether the sum is there and, with a modelled link, its time is over. Once all ranks have called, does this
+    /// rank's share of the summing: 1 / size of it, or what is left. Waits for no one. Throws as `wait` does.
     bool test() { return ended(false) && landed_at_ <= detail::team_clock::now(); }
 
-    /// Sleeps until then. Throws `communication_error` if ranks called different things, or if one returned without
-    /// this operation, and `peer_failure` if one threw before it.
+    /// Does what is left of the summing together with the ranks that also wait or test, and sleeps until the sum is
+    /// there and its time is over. Throws `communication_error` if ranks called different things, or if one returned
+    /// without this operation, and `peer_failure` if one threw before it.
     void wait() {
       ended(true);
       std::this_thread::sleep_until(landed_at_);
     }
 
-    /// When it completed: by the modelled link, or else when the sum was done. Precondition: it is complete.
+    /// When it completed: when the sum was done or, with a modelled link, its time was over, whichever came last.
+    /// Precondition: it is complete.
     std::chrono::steady_clock::time_point landed_at() const { return landed_at_; }
 
    private:
@@ -87,33 +91,36 @@ class thread_communicator {
   thread_communicator duplicate() const {
     std::shared_ptr<detail::thread_channel> made;
     if (rank_ == 0) made = std::make_shared<detail::thread_channel>(channel_->team());
-    call({detail::collective_call::kind::duplicate}, &made, nullptr, [](auto all) noexcept {
+    call({detail::collective_call::kind::duplicate}, &made, nullptr, [](auto all, std::size_t) noexcept {
       using pointer = std::shared_ptr<detail::thread_channel>;
       for (const auto& other : all.subspan(1)) *static_cast<pointer*>(other.data) = *static_cast<pointer*>(all[0].data);
     }).wait();
     return {std::move(made), rank_};
   }
 
-  /// Collective: starts ((r0 + r1) + r2) + …, in place, bitwise the same on all ranks. The rank that calls last does
-  /// the summing before it returns.
+  /// Collective: starts ((r0 + r1) + r2) + …, in place, bitwise the same on all ranks. The summing is left to `test`
+  /// and `wait`.
   template <Element T>
   [[nodiscard]] request start_sum(std::span<T> elements) {
     using kind = detail::collective_call::kind;
     return call({std::same_as<T, float> ? kind::sum_of_floats : kind::sum_of_doubles, elements.size()}, elements.data(),
-                nullptr, detail::sum_contributions<T>);
+                nullptr, detail::sum_part<T>);
   }
 
   /// Collective, blocking. Throws as `request::wait` does.
   void broadcast(std::span<std::byte> bytes, int root) {
     if (root < 0 || root >= size())
       throw communication_error("syncopate: there is no rank " + std::to_string(root) + " to broadcast from among " +
-                                std::to_string(size()) + ".");
-    call({detail::collective_call::kind::broadcast, bytes.size(), root}, bytes.data(), nullptr, [](auto all) noexcept {
-      const auto& from = all[static_cast<std::size_t>(all[0].call.root)];
-      for (const auto& other : all)
-        if (&other != &from)
-          std::copy_n(static_cast<const std::byte*>(from.data), from.call.size, static_cast<std::byte*>(other.data));
-    }).wait();
+                                std::to_string(size()));
+    call({detail::collective_call::kind::broadcast, bytes.size(), root}, bytes.data(), nullptr,
+         [](auto all, std::size_t) noexcept {
+           const auto& from = all[static_cast<std::size_t>(all[0].call.root)];
+           for (const auto& other : all)
+             if (&other != &from)
+               std::copy_n(static_cast<const std::byte*>(from.data), from.call.size,
+                           static_cast<std::byte*>(other.data));
+         })
+        .wait();
   }
 
   /// Collective, blocking: every rank's `own`, one after the other. Throws as `request::wait` does.
@@ -121,14 +128,16 @@ class thread_communicator {
     if (all.size() != own.size() * channel_->ranks())
       throw communication_error("syncopate: an all_gather of " + std::to_string(own.size()) + " bytes per rank from " +
                                 std::to_string(size()) + " ranks does not fit " + std::to_string(all.size()) +
-                                " bytes.");
-    call({detail::collective_call::kind::all_gather, own.size()}, all.data(), own.data(), [](auto every) noexcept {
-      for (const auto& to : every) {
-        auto* place = static_cast<std::byte*>(to.data);
-        for (const auto& from : every)
-          place = std::copy_n(static_cast<const std::byte*>(from.own), from.call.size, place);
-      }
-    }).wait();
+                                " bytes");
+    call({detail::collective_call::kind::all_gather, own.size()}, all.data(), own.data(),
+         [](auto every, std::size_t) noexcept {
+           for (const auto& to : every) {
+             auto* place = static_cast<std::byte*>(to.data);
+             for (const auto& from : every)
+               place = std::copy_n(static_cast<const std::byte*>(from.own), from.call.size, place);
+           }
+         })
+        .wait();
   }
 
  private:
@@ -136,8 +145,9 @@ class thread_communicator {
   thread_communicator(std::shared_ptr<detail::thread_channel> channel, std::size_t rank)
       : channel_(std::move(channel)), rank_(rank) {}
 
-  request call(detail::collective_call what, void* data, const void* own, detail::thread_channel::work work) const {
-    return {channel_, channel_->call(rank_, what, data, own, work), rank_};
+  request call(detail::collective_call what, void* data, const void* own,
+               detail::collective_operation::work do_part) const {
+    return {channel_, channel_->call(rank_, what, data, own, do_part), rank_};
   }
 
   std::shared_ptr<detail::thread_channel> channel_;
@@ -149,15 +159,16 @@ class thread_communicator {
 ///     syncopate::thread_team team{4, syncopate::link_model{.gigabits_per_second = 1, .latency_microseconds = 50}};
 ///     team.run([](syncopate::thread_communicator communicator) { … });
 ///
-/// Sums are done at memory speed, in the order of ranks. With a `link_model` they moreover take as long as a ring
-/// all-reduce over such links would: a transfer starts when all ranks have called and the transfer before it is over,
-/// whatever its channel, and whoever waits for its end sleeps. Broadcasts and gathers take no modelled time.
+/// Sums are done at memory speed, in the order of ranks, by the ranks that test or wait. With a `link_model` they
+/// moreover take as long as a ring all-reduce over such links would: a transfer starts when all ranks have called and
+/// the transfer before it is over, whatever its channel, and whoever waits for its end sleeps. Broadcasts and gathers
+/// take no modelled time.
 class thread_team {
  public:
   /// Throws `configuration_error` for less than one rank, and where the link makes no sense.
   explicit thread_team(int ranks, std::optional<link_model> link = std::nullopt) : ranks_(ranks), link_(link) {
     if (ranks < 1)
-      throw configuration_error("syncopate: a thread_team needs at least 1 rank, not " + std::to_string(ranks) + ".");
+      throw configuration_error("syncopate: a thread_team needs at least 1 rank, not " + std::to_string(ranks));
     if (link) link->validate();
   }
 

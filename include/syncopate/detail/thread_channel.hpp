@@ -64,23 +64,25 @@ struct team_state {
       const std::string text = exception.what(), prefix = "syncopate: ";
       return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
     } catch (...) {
-      return "it threw something that is not a std::exception.";
+      return "it threw something that is not a std::exception";
     }
   }
 };
 
-/// Operations of one channel of a team. The k-th call of one rank meets the k-th calls of the others; the rank that
-/// comes last does the work, outside the lock. Nothing is allocated unless ranks are further apart than ever before.
+/// Operations of one channel of a team. The k-th call of one rank meets the k-th calls of the others. Once all have
+/// called there is work, in parts: ranks that ask for the operation, or abandon it, do what none has begun. Nobody
+/// gives up a part that it has begun, so whoever waits for one waits for work, not for a call. Nothing is allocated
+/// unless ranks are further apart than ever before.
 class thread_channel {
  public:
-  using work = void (*)(std::span<contribution>) noexcept;
-
   explicit thread_channel(std::shared_ptr<team_state> team) : team_(std::move(team)), next_(team_->ranks) {}
 
   std::size_t ranks() const { return team_->ranks; }
   const std::shared_ptr<team_state>& team() const { return team_; }
 
-  collective_operation& call(std::size_t rank, collective_call what, void* data, const void* own, work do_work) {
+  /// Calls an operation for a rank. `do_part` does one part of it.
+  collective_operation& call(std::size_t rank, collective_call what, void* data, const void* own,
+                             collective_operation::work do_part) {
     std::unique_lock lock(team_->mutex);
     collective_operation& operation = pending(next_[rank]);
     ++next_[rank];
@@ -92,34 +94,34 @@ class thread_channel {
     if (++operation.arrived < ranks()) return operation;
 
     pending_[oldest_++ % pending_.size()] = nullptr;
-    if (operation.state == collective_operation::phase::failed) return operation;
+    if (operation.state == phase::failed) return operation;
     if (std::ranges::any_of(operation.contributions, [&](const contribution& c) { return c.call != what; })) {
       fail(operation, operation.disagreement(), false);
     } else {
-      const bool sums = what.operation == collective_call::kind::sum_of_floats ||
-                        what.operation == collective_call::kind::sum_of_doubles;
-      const bool travels = sums && team_->link;
-      if (travels) operation.landed_at = team_->send(bytes_of(what));
-      operation.state = collective_operation::phase::working;
-      lock.unlock();
-      do_work(operation.contributions);
-      lock.lock();
-      if (!travels) operation.landed_at = team_clock::now();
-      operation.state = collective_operation::phase::done;
+      operation.do_part = do_part;
+      operation.parts = what.parts();
+      operation.landed_at = what.is_sum() ? team_->send(what.bytes()) : team_clock::time_point{};
+      operation.state = phase::working;
     }
     team_->changed.notify_all();
     return operation;
   }
 
-  /// The end of the operation for this rank: when it landed, or nothing if it goes on and `blocking` is false. Throws
-  /// what went wrong. A rank that was told when it landed must not name the operation again.
+  /// The end of the operation for this rank: when it landed, or nothing if it goes on and `blocking` is false. Does
+  /// what there is to do, or, if `blocking` is false, one rank's share of it, so that ranks that ask equally often are
+  /// held up equally. Throws what went wrong. A rank that was told when it landed must not name the operation again.
   std::optional<team_clock::time_point> end(collective_operation& operation, bool blocking) {
     std::unique_lock lock(team_->mutex);
     if (blocking)
-      team_->changed.wait(lock, [&] { return ended(operation); });
-    else if (!ended(operation))
+      team_->changed.wait(lock, [&] { return !gathering(operation); });
+    else if (gathering(operation))
       return {};
-    if (operation.state == collective_operation::phase::failed) {
+    help(operation, blocking ? operation.parts : (operation.parts + ranks() - 1) / ranks(), lock);
+    if (blocking)
+      team_->changed.wait(lock, [&] { return operation.state != phase::working; });
+    else if (operation.state == phase::working)
+      return {};
+    if (operation.state == phase::failed) {
       if (operation.failed_peer) throw peer_failure(operation.failure);
       throw communication_error(operation.failure);
     }
@@ -128,49 +130,55 @@ class thread_channel {
     return landed_at;
   }
 
-  /// The rank does not want to know. Whatever its memory is needed for is done, or goes on with a copy; that waits for
-  /// no rank that has not called yet.
+  /// The rank does not want to know. What its memory is needed for is done, or goes on with a copy; that waits for no
+  /// rank that has not called yet.
   void abandon(collective_operation& operation, std::size_t rank) noexcept {
     std::unique_lock lock(team_->mutex);
-    if (operation.state == collective_operation::phase::gathering) {
+    if (operation.state == phase::gathering) {
       auto& mine = operation.contributions[rank];
-      mine.adopted = std::make_unique<std::byte[]>(bytes_of(mine.call));
-      std::copy_n(static_cast<const std::byte*>(mine.data), bytes_of(mine.call), mine.adopted.get());
+      mine.adopted = std::make_unique<std::byte[]>(mine.call.bytes());
+      std::copy_n(static_cast<const std::byte*>(mine.data), mine.call.bytes(), mine.adopted.get());
       mine.data = mine.adopted.get();
     }
-    team_->changed.wait(lock, [&] { return operation.state != collective_operation::phase::working; });
+    help(operation, operation.parts, lock);
+    team_->changed.wait(lock, [&] { return operation.state != phase::working; });
     release(operation);
   }
 
  private:
-  static std::size_t bytes_of(const collective_call& what) {
-    switch (what.operation) {
-      case collective_call::kind::sum_of_floats:
-        return what.size * sizeof(float);
-      case collective_call::kind::sum_of_doubles:
-        return what.size * sizeof(double);
-      default:
-        return what.size;
-    }
-  }
+  using phase = collective_operation::phase;
 
   static void fail(collective_operation& operation, std::string text, bool peer) {
     operation.failure = std::move(text);
     operation.failed_peer = peer;
-    operation.state = collective_operation::phase::failed;
+    operation.state = phase::failed;
   }
 
-  /// Whether the operation is over. It is, too, if a rank has left without it.
-  bool ended(collective_operation& operation) const {
-    using phase = collective_operation::phase;
+  /// Does up to `most` parts that no rank has begun. Gives up the lock meanwhile.
+  void help(collective_operation& operation, std::size_t most, std::unique_lock<std::mutex>& lock) {
+    for (; most > 0 && operation.state == phase::working && operation.begun < operation.parts; --most) {
+      const std::size_t part = operation.begun++;
+      lock.unlock();
+      operation.do_part(operation.contributions, part);
+      lock.lock();
+      if (++operation.finished == operation.parts) {
+        operation.landed_at = std::max(operation.landed_at, team_clock::now());
+        operation.state = phase::done;
+        team_->changed.notify_all();
+      }
+    }
+  }
+
+  /// Whether some rank has still to call the operation. Fails it if that rank has left.
+  bool gathering(collective_operation& operation) const {
     for (std::size_t rank = 0; operation.state == phase::gathering && rank < ranks(); ++rank)
       if (team_->left[rank] && !operation.contributions[rank].arrived)
         fail(operation,
              team_->first_failure ? team_->failure_text
                                   : "syncopate: rank " + std::to_string(rank) + " returned without operation " +
-                                        std::to_string(operation.number) + " of its channel, which other ranks called.",
+                                        std::to_string(operation.number) + " of its channel, which other ranks called",
              team_->first_failure != nullptr);
-    return operation.state == phase::done || operation.state == phase::failed;
+    return operation.state == phase::gathering;
   }
 
   /// The operation with this number, which some rank has still to call.
@@ -204,9 +212,9 @@ class thread_channel {
       contribution.arrived = false;
       contribution.adopted.reset();
     }
-    operation.arrived = 0;
+    operation.arrived = operation.begun = operation.finished = 0;
     operation.holders = ranks();
-    operation.state = collective_operation::phase::gathering;
+    operation.state = phase::gathering;
     free_.push_back(&operation);
   }
 
