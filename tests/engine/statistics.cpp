@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <syncopate/syncopate.hpp>
 #include <thread>
@@ -107,6 +108,47 @@ TEST_CASE("The hidden fraction tells what was hidden", "[engine][statistics]") {
     CHECK(hidden >= 0.9);
   for (const double hidden : hidden_fractions([](auto&w, auto c) { return pseudo_synchronous_sgd(w, c, sgd{}); }))
     CHECK(hidden >= 0.9);
+}
+
+namespace {
+
+/// A communicator that makes progress only where it is asked, for 1 ms.
+struct sums_when_tested : loopback {
+  struct request {
+    bool test() {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      landed = std::chrono::steady_clock::now();
+      return true;
+    }
+    void wait() { test(); }
+    std::chrono::steady_clock::time_point landed_at() const { return landed; }
+
+    std::chrono::steady_clock::time_point landed{};
+  };
+
+  static sums_when_tested duplicate() { return {}; }
+  template <Element T>
+  static request start_sum(std::span<T>) {
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("What a test of an awaited message takes is exposed, and of another one is not", "[engine][statistics]") {
+  std::vector<float> weights(3), gradients(3);
+  const auto measured = [&](auto scheme, bool polls) {
+    for (int step = 0; step < 20; ++step) {
+      scheme.step(weights, gradients);
+      if (polls) scheme.poll();
+    }
+    const statistics taken = scheme.statistics();
+    CHECK(taken.exposed <= taken.communication);
+    return taken;
+  };
+  const std::chrono::milliseconds all{20};
+  CHECK(measured(synchronous_sgd(weights, sums_when_tested{}, sgd{}), false).exposed >= all);
+  CHECK(measured(pseudo_synchronous_sgd(weights, sums_when_tested{}, sgd{}), true).exposed < all / 2);
 }
 
 TEST_CASE("Nothing communicated is nothing exposed", "[engine][statistics]") {
