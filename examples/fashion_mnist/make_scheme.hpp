@@ -33,7 +33,7 @@ auto with_lookahead_predictor(std::string_view name, Use&& use) {
 template <class Communicator>
 std::unique_ptr<any_scheme> make_scheme(const options& job, const scheme_description& scheme,
                                         parameters<float>& weights, const Communicator& communicator) {
-  const syncopate::sgd rule{.learning_rate = learning_rate_of(job, scheme), .momentum = momentum_of(job, scheme)};
+  const syncopate::sgd rule{.learning_rate = job.learning_rate, .momentum = job.momentum};
   const std::int64_t delay = job.delay.value_or(default_delay), period = job.period.value_or(default_period);
 
   if (scheme.name == "pseudo-synchronous")

@@ -97,8 +97,8 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   auto* ranks_option = app.add_option("--ranks", ranks, "number of ranks; under mpirun it comes from there");
   app.add_option("--epochs", epochs, "passes over the training set");
   app.add_option("--batch", batch, "samples in each rank's mini-batch");
-  app.add_option("--learning-rate", job.learning_rate, "default 0.1; pseudo-synchronous 0.05");
-  app.add_option("--momentum", job.momentum, "default 0.9");
+  app.add_option("--learning-rate", job.learning_rate, "of all schemes, where its schedule starts");
+  app.add_option("--momentum", job.momentum, "of all schemes");
   app.add_option("--schedule", rate_schedule, "of the learning rate: constant, or cosine over all steps down to 0");
   app.add_option("--seed", seed, "of the initial weights and of the order of samples");
   app.add_option("--delay", job.delay,
@@ -163,9 +163,9 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   job.seed = static_cast<std::uint64_t>(within<std::int64_t>("--seed", seed, 0, most));
   job.training_samples = static_cast<std::size_t>(within<std::int64_t>("--train-samples", training, 0, most));
   job.test_samples = static_cast<std::size_t>(within<std::int64_t>("--test-samples", test, 0, most));
-  if (job.learning_rate) within("--learning-rate", *job.learning_rate, 0.0, any);
-  if (job.momentum && !(*job.momentum >= 0 && *job.momentum < 1))
-    refuse("--momentum must be at least 0 and below 1, not " + std::to_string(*job.momentum));
+  within("--learning-rate", job.learning_rate, 0.0, any);
+  if (!(job.momentum >= 0 && job.momentum < 1))
+    refuse("--momentum must be at least 0 and below 1, not " + std::to_string(job.momentum));
   if (job.delay) within<std::int64_t>("--delay", *job.delay, 0, most_int);
   if (job.period) within<std::int64_t>("--period", *job.period, 1, most_int);
   within("--link-gbit", gigabits, 0.0, any);

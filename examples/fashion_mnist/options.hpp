@@ -25,7 +25,7 @@ struct options {
   int ranks = 2;
   int epochs = 5;
   std::size_t batch = 128;
-  std::optional<double> learning_rate, momentum;
+  double learning_rate = 0.1, momentum = 0.9;
   fashion_mnist::schedule schedule = schedule::cosine;
   std::uint64_t seed = 1;
   std::optional<std::int64_t> delay, period;
@@ -43,13 +43,6 @@ struct options {
 /// `syncopate::configuration_error`.
 std::optional<options> parse_options(int argc, char** argv, std::optional<int> mpi_ranks, bool prints);
 
-/// What the scheme runs at: its own defaults where the user chose nothing.
-inline double learning_rate_of(const options& job, const scheme_description& scheme) {
-  return job.learning_rate.value_or(scheme.learning_rate);
-}
-inline double momentum_of(const options& job, const scheme_description& scheme) {
-  return job.momentum.value_or(scheme.momentum);
-}
 /// The user's predictor, if the scheme has it, else its own default.
 std::string_view predictor_of(const options& job, const scheme_description& scheme);
 

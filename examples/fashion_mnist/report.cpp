@@ -17,8 +17,6 @@ std::string format(const char* pattern, Numbers... numbers) {
   return text;
 }
 
-std::string settings(const result& r) { return format("learning rate %g, momentum %g", r.learning_rate, r.momentum); }
-
 std::string network_text(const options& job) {
   if (job.communicator == transport::mpi) return "MPI";
   if (!job.link_gigabits) return "threads, no modelled link";
@@ -45,13 +43,7 @@ void print_table(std::ostream& out, const options& job, std::span<const result> 
   out << "\nTest accuracy: of the consensus weights after the last epoch. Compute: time not blocked, so forward,\n"
          "backward and the update's arithmetic. Communication: time with a message in flight. Exposed: time blocked\n"
          "for one. Hidden: 1 - exposed / communication.\n";
-  const std::string common = settings(results.front());
-  std::string exceptions;
-  for (const auto& r : results)
-    if (settings(r) != common) exceptions += (exceptions.empty() ? "" : "; ") + r.scheme + " at " + settings(r);
-  out << (results.size() > 1 ? "All at " : "At ") << common;
-  if (!exceptions.empty()) out << ", except " << exceptions << ",\nsince a late gradient is stable only at less";
-  out << ".\n";
+  out << format("Learning rate %g, momentum %g.\n", job.learning_rate, job.momentum);
 }
 
 void print_json(std::ostream& out, std::span<const result> results) {

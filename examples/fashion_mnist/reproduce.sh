@@ -55,16 +55,13 @@ row "look-ahead, adaptive smoothing" "$same" --scheme lookahead --predictor adap
 row "OD-SGD, 20 steps of warm-up" "$same" --scheme od-sgd
 row "DaSGD, period 4, delay 1, own share 0.25" "$same" --scheme dasgd
 row "local SGD, period 4" "$same" --scheme local-sgd
+for predictor in linear-extrapolation no-prediction exponential-smoothing adaptive-exponential-smoothing \
+  delay-compensation; do
+  row "pseudo-synchronous, $predictor" "$same" --scheme pseudo-synchronous --predictor $predictor
+done
 own="learning rate 0.05, momentum 0.9"
 for predictor in linear-extrapolation no-prediction exponential-smoothing adaptive-exponential-smoothing \
   delay-compensation; do
-  row "pseudo-synchronous, $predictor" "$own" --scheme pseudo-synchronous --predictor $predictor \
-    --learning-rate 0.05 --momentum 0.9
+  row "pseudo-synchronous, $predictor" "$own" --scheme pseudo-synchronous --predictor $predictor --learning-rate 0.05
 done
-row "pseudo-synchronous, no-prediction" "learning rate 0.3, no momentum" --scheme pseudo-synchronous \
-  --predictor no-prediction --learning-rate 0.3 --momentum 0
-for predictor in linear-extrapolation no-prediction adaptive-exponential-smoothing; do
-  row "pseudo-synchronous, $predictor" "$same" --scheme pseudo-synchronous --predictor $predictor \
-    --learning-rate 0.1 --momentum 0.9
-done
-row "synchronous" "$own" --scheme synchronous --learning-rate 0.05 --momentum 0.9
+row "synchronous" "$own" --scheme synchronous --learning-rate 0.05

@@ -10,7 +10,6 @@ namespace fashion_mnist {
 /// in none of them.
 struct result {
   std::string scheme;
-  double learning_rate = 0, momentum = 0;
   int ranks = 0, epochs = 0;
   /// After each epoch: the share of test images that the consensus weights classify rightly.
   std::vector<double> test_accuracy;

@@ -14,8 +14,6 @@ struct scheme_description {
   bool has_delay = false, has_period = false;
   /// The predictors it can be used with, its default first; empty if it has none.
   std::span<const std::string_view> predictors{};
-  /// The hyper-parameters that it runs at unless the user says otherwise.
-  double learning_rate = 0.1, momentum = 0.9;
 };
 
 inline constexpr std::array<std::string_view, 5> committed_predictors = {"linear-extrapolation", "no-prediction",
@@ -44,11 +42,7 @@ inline constexpr std::array<scheme_description, 6> schemes = {{
     {.name = "pseudo-synchronous",
      .summary = "commits the mean gradient of an earlier step",
      .has_delay = true,
-     .predictors = committed_predictors,
-     // A late gradient narrows the range of stable learning rates about (1 + momentum) / (1 - momentum) fold; at the
-     // other schemes' values this one diverges.
-     .learning_rate = 0.05,
-     .momentum = 0.9},
+     .predictors = committed_predictors},
     {.name = "lookahead",
      .summary = "computes at weights predicted for when the mean gradient lands",
      .has_delay = true,

@@ -45,8 +45,6 @@ result train(const options& job, const scheme_description& description, const te
 
   result outcome;
   outcome.scheme = description.name;
-  outcome.learning_rate = learning_rate_of(job, description);
-  outcome.momentum = momentum_of(job, description);
   outcome.ranks = ranks.size;
   outcome.epochs = job.epochs;
 
@@ -54,9 +52,9 @@ result train(const options& job, const scheme_description& description, const te
   const std::size_t steps_per_epoch = share.steps_per_epoch();
   const std::size_t all_steps = steps_per_epoch * static_cast<std::size_t>(job.epochs);
   const auto learning_rate = [&](std::size_t step) {
-    if (job.schedule == schedule::constant) return outcome.learning_rate;
+    if (job.schedule == schedule::constant) return job.learning_rate;
     const double progress = static_cast<double>(step) / static_cast<double>(all_steps);
-    return outcome.learning_rate * (1 + std::cos(std::numbers::pi * progress)) / 2;
+    return job.learning_rate * (1 + std::cos(std::numbers::pi * progress)) / 2;
   };
 
   network<float> net(job.batch);
