@@ -72,6 +72,19 @@ consteval bool fits() {
 
 }  // namespace detail
 
+// A text that a compiler quotes has to be a literal.
+#define SYNCOPATE_CHECK_ROLE(role, concept, description) \
+  if constexpr (requires(A a) { a.role; })               \
+  static_assert(concept<detail::role##_type<A>, T>,      \
+                "syncopate: the averaging's " #role " must be " description "; see syncopate/concepts.hpp")
+#define SYNCOPATE_CHECK_MODEL(X, name, types)                                                                   \
+  static_assert(Model<X>,                                                                                       \
+                "syncopate: " name                                                                              \
+                " must be a tensor (a contiguous range of float or double, or a type with tensor_traits), a "   \
+                "range of tensors or a tuple of tensors; a strided view or an unevaluated expression is none: " \
+                "assign it to a container first");                                                              \
+  static_assert(detail::fits<X, Elements>(), "syncopate: " name " must have the element types " types)
+
 /// The engine: owns messages, histories and rules' states, and runs a composition of policies in one pass over memory.
 ///
 /// A rank's thread makes one scheme and calls `step` once per mini-batch, with the gradient that it computed at the
@@ -92,26 +105,11 @@ class update_scheme {
     static_assert(Communicator<C, T>,
                   "syncopate: the second argument must be a Communicator; see syncopate/concepts.hpp");
     static_assert(Averaging<A, T>, "syncopate: the fourth argument must be an Averaging; see syncopate/concepts.hpp");
-    if constexpr (requires(A a) { a.predictor; })
-      static_assert(
-          GradientPredictor<detail::predictor_type<A>, T>,
-          "syncopate: the averaging's predictor must be a GradientPredictor: T predict(const landed<T>&, T&... "
-          "state) const; see syncopate/concepts.hpp");
-    if constexpr (requires(A a) { a.rule; })
-      static_assert(
-          UpdateRule<detail::rule_type<A>, T>,
-          "syncopate: the averaging's rule must be an UpdateRule: void apply(T& weight, T gradient, T&... state) "
-          "const; see syncopate/concepts.hpp");
-    if constexpr (requires(A a) { a.local_rule; })
-      static_assert(
-          UpdateRule<detail::local_rule_type<A>, T>,
-          "syncopate: the averaging's local_rule must be an UpdateRule: void apply(T& weight, T gradient, T&... "
-          "state) const; see syncopate/concepts.hpp");
-    if constexpr (requires(A a) { a.merge; })
-      static_assert(
-          Merge<detail::merge_type<A>, T>,
-          "syncopate: the averaging's merge must be a Merge: T merge(T weight, const landed<T>&, T&... state) "
-          "const; see syncopate/concepts.hpp");
+    SYNCOPATE_CHECK_ROLE(predictor, GradientPredictor,
+                         "a GradientPredictor: T predict(const landed<T>&, T&... state) const");
+    SYNCOPATE_CHECK_ROLE(rule, UpdateRule, "an UpdateRule: void apply(T& weight, T gradient, T&... state) const");
+    SYNCOPATE_CHECK_ROLE(local_rule, UpdateRule, "an UpdateRule: void apply(T& weight, T gradient, T&... state) const");
+    SYNCOPATE_CHECK_ROLE(merge, Merge, "a Merge: T merge(T weight, const landed<T>&, T&... state) const");
     if constexpr (requires { requires detail::predictor_type<A>::looks_ahead_only; })
       static_assert(
           detail::looks_ahead<A, T>,
@@ -182,12 +180,7 @@ class update_scheme {
   template <class W, class G>
   void step(W&& weights, G&& gradients, double samples = 1) {
     check_model<W>();
-    static_assert(
-        Model<G>,
-        "syncopate: gradients must be a tensor (a contiguous range of float or double, or a type with "
-        "tensor_traits), a range of tensors or a tuple of tensors; a strided view or an unevaluated expression "
-        "is none: assign it to a container first");
-    static_assert(detail::fits<G, Elements>(), "syncopate: gradients must have the element types of the weights");
+    SYNCOPATE_CHECK_MODEL(G, "gradients", "of the weights");
     if (finished_) throw usage_error("syncopate: step was called after finish: make a new scheme to go on training");
     if (!(samples >= 0) || !std::isfinite(samples))
       throw usage_error("syncopate: samples must be a finite number of at least 0, but is " + std::to_string(samples));
@@ -308,13 +301,7 @@ class update_scheme {
 
   template <class W>
   static constexpr void check_model() {
-    static_assert(
-        Model<W>,
-        "syncopate: weights must be a tensor (a contiguous range of float or double, or a type with "
-        "tensor_traits), a range of tensors or a tuple of tensors; a strided view or an unevaluated expression "
-        "is none: assign it to a container first");
-    static_assert(detail::fits<W, Elements>(),
-                  "syncopate: weights must have the element types that the scheme was made for");
+    SYNCOPATE_CHECK_MODEL(W, "weights", "that the scheme was made for");
   }
 
   void validate() const {
@@ -446,6 +433,9 @@ class update_scheme {
   detail::measurement measured_;
   bool finished_ = false;
 };
+
+#undef SYNCOPATE_CHECK_ROLE
+#undef SYNCOPATE_CHECK_MODEL
 
 template <class W, class C, class D, class A>
 update_scheme(W&&, C, D, A) -> update_scheme<typename detail::elements_if_model<W>::type, C, D, A>;
