@@ -1,28 +1,10 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <span>
 #include <vector>
 
+#include "../support/allocation_counter.hpp"
 #include "../support/ranks.hpp"
-
-namespace {
-thread_local std::size_t allocations = 0;
-}
-
-// Not inlined, or else g++ warns of memory from new that is freed.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size > 0 ? size : 1);
-}
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  if (void* memory = operator new(size, std::nothrow)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 TEST_CASE("Sums allocate nothing unless ranks are further apart than ever before", "[thread_team]") {
   const auto counts = support::on_ranks(3, [](syncopate::thread_communicator communicator) {
@@ -30,7 +12,7 @@ TEST_CASE("Sums allocate nothing unless ranks are further apart than ever before
     std::vector<syncopate::thread_communicator::request> ring;
     ring.reserve(4);
     const auto rounds = [&](int count) {
-      const std::size_t before = allocations;
+      const std::size_t before = support::allocations;
       for (int round = 0; round < count; ++round) {
         for (auto& buffer : buffers) ring.push_back(communicator.start_sum(std::span(buffer)));
         for (auto& request : ring) {
@@ -40,7 +22,7 @@ TEST_CASE("Sums allocate nothing unless ranks are further apart than ever before
         ring.clear();
         communicator.all_gather({}, {});  // so that no rank still holds what another one could reuse
       }
-      return allocations - before;
+      return support::allocations - before;
     };
     // The first rank to call makes the room. Another one calling first later needs no more of it.
     const std::size_t first = rounds(2);

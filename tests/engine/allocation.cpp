@@ -1,8 +1,6 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
-#include <cstdlib>
 #include <map>
-#include <new>
 #include <span>
 #include <string>
 #include <syncopate/syncopate.hpp>
@@ -10,37 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "../support/allocation_counter.hpp"
 #include "../support/ranks.hpp"
 #include "named_schemes.hpp"
 
 namespace {
-thread_local std::size_t allocations = 0;
-}
-
-// Not inlined, or else g++ warns of memory from new that is freed.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size > 0 ? size : 1);
-}
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  if (void* memory = operator new(size, std::nothrow)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  ++allocations;
-  const auto multiple = static_cast<std::size_t>(alignment);
-  if (void* memory = std::aligned_alloc(multiple, (size + multiple - 1) / multiple * multiple)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
-namespace {
 
 using namespace syncopate;
+using support::allocations;
 
 /// A communicator whose own allocations do not count: a `thread_team` makes room when ranks are further apart than ever
 /// before, and when that is the system's scheduler decides.
