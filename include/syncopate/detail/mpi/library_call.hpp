@@ -27,7 +27,7 @@ class library_call final : public mpi_operation {
   }
   /// `own` goes to every rank's `all`, one rank's after the other's.
   void set_gather(MPI_Comm communicator, const std::byte* own, const mpi_elements& all, std::size_t bytes_per_rank) {
-    set(kind::gather, communicator, all, bytes_per_rank);
+    set(kind::gather, communicator, all, std::max<std::size_t>(bytes_per_rank, 1));
     own_ = own;
     bytes_sent_ = 0;
   }
