@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <thread>
 
 #if defined(__linux__)
@@ -29,7 +30,7 @@ inline void use_any_core() {
 #if defined(__linux__)
   cpu_set_t all;
   CPU_ZERO(&all);
-  for (int core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &all);
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &all);
   pthread_setaffinity_np(pthread_self(), sizeof all, &all);  // of which the kernel takes those that there are
 #endif
 }
