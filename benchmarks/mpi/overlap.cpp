@@ -73,27 +73,33 @@ double over_ranks(double value, MPI_Op operation) {
   return value;
 }
 
-/// Times an action, which all ranks start together, after a first go that does not count.
-figures measure(int repetitions, const std::function<void()>& action) {
+/// Times actions in turns, so that all of them see the same moods of the machine. Each goes first once untimed, since
+/// messages of the one before may still be in flight; then all ranks start together.
+template <std::size_t N>
+std::array<figures, N> measure(int repetitions, const std::array<std::function<void()>, N>& actions) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  std::vector<double> wall, processor;
-  for (int i = 0; i <= repetitions; ++i) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double begin = MPI_Wtime(), used = milliseconds_of_processor();
-    action();
-    const double took = 1e3 * (MPI_Wtime() - begin), used_now = milliseconds_of_processor() - used;
-    if (i == 0) continue;
-    wall.push_back(over_ranks(took, MPI_MAX));
-    processor.push_back(over_ranks(used_now, MPI_SUM) / ranks);
-  }
-  return {median(wall), median(processor)};
+  std::array<std::vector<double>, N> wall, processor;
+  for (int i = 0; i < repetitions; ++i)
+    for (std::size_t n = 0; n < N; ++n) {
+      actions[n]();
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double begin = MPI_Wtime(), used_before = milliseconds_of_processor();
+      actions[n]();
+      const double took = 1e3 * (MPI_Wtime() - begin), used = milliseconds_of_processor() - used_before;
+      wall[n].push_back(over_ranks(took, MPI_MAX));
+      processor[n].push_back(over_ranks(used, MPI_SUM) / ranks);
+    }
+  std::array<figures, N> medians;
+  for (std::size_t n = 0; n < N; ++n) medians[n] = {median(wall[n]), median(processor[n])};
+  return medians;
 }
 
 /// Work that only the processor limits: additions and multiplications in the first-level cache.
 class workload {
  public:
-  void slice(double rounds) {
+  /// Not inlined, so that it is the same code everywhere.
+  [[gnu::noinline]] void slice(double rounds) {
     for (double r = 0; r < rounds; ++r) {
       for (float& x : numbers_) x = x * 0.999f + 0.001f;
       asm volatile("" : : "r"(numbers_.data()) : "memory");
@@ -138,6 +144,14 @@ class report {
                       {"ratio_to_limit", limit > 0 ? measured.wall / limit : 1}});
   }
 
+  /// Adds to the last line how long it takes next to the same written by hand.
+  void compare(double in_place, double packed) {
+    if (prints_)
+      std::printf("  ÷ compute, MPI_Allreduce, fused update by hand: %.3f in place, %.3f packed\n", in_place, packed);
+    lines_.back()["ratio_to_by_hand_in_place"] = in_place;
+    lines_.back()["ratio_to_by_hand_packed"] = packed;
+  }
+
   void write(const std::string& file) const {
     if (!prints_ || file.empty()) return;
     std::ofstream out(file);
@@ -167,12 +181,12 @@ void run(const job& wanted) {
   const auto all_reduce = [&] {
     MPI_Allreduce(MPI_IN_PLACE, sum.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   };
-  const figures library_alone = measure(wanted.repetitions, all_reduce);
+  const figures library_alone = measure<1>(wanted.repetitions, {all_reduce})[0];
   out.add("all-reduce alone: MPI_Allreduce", "none", bare, library_alone, 0, library_alone.wall);
   std::vector<double> alone;
   for (const way& how : ways()) {
     syncopate::boost_mpi communicator({}, how.options);
-    const figures one = measure(wanted.repetitions, [&] { communicator.start_sum(std::span(sum)).wait(); });
+    const figures one = measure<1>(wanted.repetitions, {[&] { communicator.start_sum(std::span(sum)).wait(); }})[0];
     out.add("all-reduce alone: " + how.progress + " " + how.transport, "none", how, one, 0, one.wall);
     alone.push_back(one.wall);
     if (how.progress == "automatic" && rank == 0)
@@ -189,49 +203,64 @@ void run(const job& wanted) {
     }
   };
   const double wanted_time = wanted.compute_ratio * std::min(library_alone.wall, std::ranges::min(alone));
-  for (int i = 0; i < 3; ++i) rounds *= wanted_time / measure(5, [&] { compute([] {}); }).wall;
-  const figures compute_alone = measure(wanted.repetitions, [&] { compute([] {}); });
+  for (int i = 0; i < 3; ++i) rounds *= wanted_time / measure<1>(5, {[&] { compute([] {}); }})[0].wall;
+
+  // What the synchronous scheme replaces: in place of the gradient, which then must be one tensor of its own, or packed
+  // into a message first.
+  std::vector<float> weights_by_hand = weights, velocity(count);
+  const auto step_by_hand = [&](bool packs) {
+    compute([] {});
+    if (packs) std::ranges::copy(gradients, sum.begin());
+    all_reduce();
+    for (std::size_t i = 0; i < count; ++i) {
+      velocity[i] = 0.9F * velocity[i] + sum[i] / static_cast<float>(ranks);
+      weights_by_hand[i] -= 1e-3F * velocity[i];
+    }
+  };
+  const figures compute_alone = measure<1>(wanted.repetitions, {[&] { compute([] {}); }})[0];
   out.add("compute alone", "none", {"none", "none", {}}, compute_alone, compute_alone.wall, 0);
+  const auto by_hand = [&](const std::string& name, const way& how, const std::function<void()>& action) {
+    const auto [alone_now, took] = measure<2>(wanted.repetitions, {[&] { compute([] {}); }, action});
+    out.add(name, "none", how, took, alone_now.wall, library_alone.wall);
+  };
+  by_hand("in sequence: compute, MPI_Allreduce", bare, [&] {
+    compute([] {});
+    all_reduce();
+  });
+  by_hand("MPI_Iallreduce, compute, MPI_Wait", {"none", "library", {}}, [&] {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(MPI_IN_PLACE, sum.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+    compute([] {});
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
 
-  out.add("in sequence: compute, MPI_Allreduce", "none", bare,
-          measure(wanted.repetitions,
-                  [&] {
-                    compute([] {});
-                    all_reduce();
-                  }),
-          compute_alone.wall, library_alone.wall);
-  out.add("MPI_Iallreduce, compute, MPI_Wait", "none", {"none", "library", {}},
-          measure(wanted.repetitions,
-                  [&] {
-                    MPI_Request request = MPI_REQUEST_NULL;
-                    MPI_Iallreduce(MPI_IN_PLACE, sum.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
-                                   MPI_COMM_WORLD, &request);
-                    compute([] {});
-                    MPI_Wait(&request, MPI_STATUS_IGNORE);
-                  }),
-          compute_alone.wall, library_alone.wall);
-
-  // Schemes. What their arithmetic takes is found on a communicator of one rank. `period` steps have one message.
+  // Schemes. What they compute alone is found with the same scheme on a communicator of one rank. `period` steps have
+  // one message.
   const auto scheme = [&](const std::string& name, int period, auto make) {
     if (!selected(name)) return;
-    const auto time = [&](auto communicator) {
-      auto made = make(weights, communicator);
-      const auto step = [&] {
-        for (int i = 0; i < period; ++i) {
-          compute([&] { made.poll(); });
-          made.step(weights, gradients);
-        }
-      };
-      step();
-      figures all = measure(wanted.repetitions, step);
-      made.finish(weights);
-      return figures{all.wall / period, all.processor / period};
+    auto weights_alone = weights;
+    auto alone_here = make(weights_alone, syncopate::loopback{});
+    const auto steps = [&](auto& made, auto& model) {
+      for (int i = 0; i < period; ++i) {
+        compute([&] { made.poll(); });
+        made.step(model, gradients);
+      }
     };
-    const double alone_here = time(syncopate::loopback{}).wall;
     for (std::size_t w = 0; w < ways().size(); ++w) {
       const way& how = ways()[w];
-      figures took = time(syncopate::boost_mpi({}, how.options));
-      out.add(name + ", " + how.progress + " " + how.transport, name, how, took, alone_here, alone[w] / period);
+      auto made = make(weights, syncopate::boost_mpi({}, how.options));
+      const std::function<void()> alone_steps = [&] { steps(alone_here, weights_alone); };
+      const std::function<void()> made_steps = [&] { steps(made, weights); };
+      figures computed, took, in_place, packed;
+      if (name == "synchronous")
+        std::tie(computed, took, in_place, packed) = std::tuple_cat(measure<4>(
+            wanted.repetitions, {alone_steps, made_steps, [&] { step_by_hand(false); }, [&] { step_by_hand(true); }}));
+      else
+        std::tie(computed, took) = std::tuple_cat(measure<2>(wanted.repetitions, {alone_steps, made_steps}));
+      made.finish(weights);
+      for (figures* f : {&computed, &took}) *f = {f->wall / period, f->processor / period};
+      out.add(name + ", " + how.progress + " " + how.transport, name, how, took, computed.wall, alone[w] / period);
+      if (name == "synchronous") out.compare(took.wall / in_place.wall, took.wall / packed.wall);
     }
   };
   const syncopate::sgd rule{.learning_rate = 1e-3, .momentum = 0.9};

@@ -294,6 +294,8 @@ concept Request = std::movable<R> && requires(R& request) {
 /// until
 ///   it is complete. The result is bitwise the same on every rank. Several may be in flight; they are started in the
 ///   same order on all ranks.
+/// - `void sum(std::span<T> elements)`, optional: the same in one blocking call, where that is faster than to start and
+///   to wait. Messages that are due at the step at which they leave use it.
 /// - `void broadcast(std::span<std::byte> bytes, int root)`: blocking.
 /// - `void all_gather(std::span<const std::byte> own, std::span<std::byte> all)`: blocking; `own` is equally long on
 ///   all ranks, and `all` is `size()` times as long.

@@ -195,7 +195,8 @@ class update_scheme {
     const auto leave = [&](bool moves, bool leaves) {
       for_each_lane([&](auto& lane) {
         for (auto& bucket : lane.buckets)
-          bucket.leave(averaging_, communicator_, step, moves, leaves, samples, lane.weights, lane.readable, measured_);
+          bucket.leave(averaging_, communicator_, step, moves, leaves, due(step), samples, lane.weights, lane.readable,
+                       measured_);
       });
     };
     if (ranks_differ && launches && any_due(due)) {

@@ -61,6 +61,12 @@ class boost_mpi {
     return ranks_.start_sum(elements);
   }
 
+  /// Collective, blocking: a sum in place, by MPI_Allreduce where the library sums in the caller's thread.
+  template <Element T>
+  void sum(std::span<T> elements) {
+    ranks_.sum(elements);
+  }
+
   /// Collective, blocking.
   void broadcast(std::span<std::byte> bytes, int root) { ranks_.broadcast(bytes, root); }
 

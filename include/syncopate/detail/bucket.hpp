@@ -108,10 +108,10 @@ class bucket {
     return in_flight() > 0 && due(at(absorbed_).step);
   }
 
-  /// The local move of one step, if `moves`, and the message, if `launches`. Reads gradients, which may be overwritten
-  /// afterwards.
-  void leave(const A& averaging, C& communicator, std::int64_t step, bool moves, bool launches, double samples,
-             std::span<const std::span<T>> weights, std::span<const std::span<const T>> gradients,
+  /// The local move of one step, if `moves`, and the message, if `launches`, which is waited for `at_once`. Reads
+  /// gradients, which may be overwritten afterwards.
+  void leave(const A& averaging, C& communicator, std::int64_t step, bool moves, bool launches, bool at_once,
+             double samples, std::span<const std::span<T>> weights, std::span<const std::span<const T>> gradients,
              measurement& measured) {
     if constexpr (!advances<A, T>)
       if (!launches) return;
@@ -139,8 +139,9 @@ class bucket {
     out.sum[size_] = T(samples);
     out.step = step;
     out.launching = measurement::clock::now();
-    out.request.emplace(communicator.start_sum(out.sum.elements()));
-    out.launched = measurement::clock::now();
+    if (!sum_at_once(communicator, out.sum.elements(), at_once))
+      out.request.emplace(communicator.start_sum(out.sum.elements()));
+    out.launched = out.landed = measurement::clock::now();
     ++launched_;
     measured.taken.bytes += taken_.bytes;
   }
@@ -170,6 +171,15 @@ class bucket {
 
  private:
   slot& at(std::int64_t number) { return ring_[static_cast<std::size_t>(number) % ring_.size()]; }
+
+  /// Sums in one blocking call, if that is wanted, and the communicator has one.
+  static bool sum_at_once(C& communicator, std::span<T> elements, bool wanted) {
+    if constexpr (requires { communicator.sum(elements); }) {
+      if (wanted) communicator.sum(elements);
+      return wanted;
+    }
+    return false;
+  }
 
   static bool has_landed(slot& m) noexcept try { return !m.request || m.request->test(); } catch (...) {
     return false;

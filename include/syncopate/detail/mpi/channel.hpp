@@ -65,6 +65,24 @@ class mpi_channel {
     return start(sum, plan.on_thread());
   }
 
+  /// Blocking: MPI's own all-reduce, if the library is to sum in the caller's thread. Whether it was; all ranks decide
+  /// alike.
+  bool sum(const mpi_elements& elements) {
+    const auto plan = choose(options_, facts_, elements.bytes());
+    if (plan.ring() || plan.on_thread()) return false;
+    require_mpi("sum");
+    const auto before = processor_time_of_thread();
+    for (std::size_t first = 0; first < elements.count; first += options_.largest_count) {
+      const std::size_t count = std::min(elements.count - first, options_.largest_count);
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, elements.data + first * elements.bytes_each, static_cast<int>(count),
+                              elements.type, MPI_SUM, polled_),
+                "sum", count);
+    }
+    traffic_.nanoseconds += (processor_time_of_thread() - before).count();
+    traffic_.bytes_sent += least_bytes_of_sum(elements, size_);
+    return true;
+  }
+
   /// Whether it is over; lets it progress. Throws what went wrong with it.
   static bool test(const mpi_operation& operation) {
     if (!operation.ended() && !operation.threaded) mpi_driver::of_process().poll();

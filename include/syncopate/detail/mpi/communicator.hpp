@@ -63,6 +63,11 @@ class mpi_communicator {
     return request(channel_, channel_->start_sum(elements_of_mpi(elements)));
   }
 
+  template <Element T>
+  void sum(std::span<T> elements) {
+    if (!channel_->sum(elements_of_mpi(elements))) start_sum(elements).wait();
+  }
+
   void broadcast(std::span<std::byte> bytes, int root) { channel_->broadcast(bytes, root); }
 
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) {

@@ -17,8 +17,7 @@ class library_call final : public mpi_operation {
 
   void set_sum(MPI_Comm communicator, int ranks, const mpi_elements& elements, std::size_t largest_count) {
     set(kind::sum, communicator, elements, largest_count);
-    const auto p = static_cast<std::size_t>(ranks);
-    bytes_sent_ = elements.bytes() / p * 2 * (p - 1);
+    bytes_sent_ = least_bytes_of_sum(elements, ranks);
   }
   void set_broadcast(MPI_Comm communicator, int root, const mpi_elements& bytes, std::size_t largest_count) {
     set(kind::broadcast, communicator, bytes, largest_count);

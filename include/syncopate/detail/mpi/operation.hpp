@@ -43,6 +43,11 @@ mpi_elements elements_of_mpi(std::span<T> elements) {
           }};
 }
 
+/// What a rank has to send at least, on average, so that all have the sum: 2 (P − 1) / P of it. Patarasu and Yuan 2009.
+inline std::size_t least_bytes_of_sum(const mpi_elements& elements, int ranks) {
+  return elements.bytes() / static_cast<std::size_t>(ranks) * 2 * static_cast<std::size_t>(ranks - 1);
+}
+
 /// What a channel's operations have cost so far.
 struct mpi_traffic {
   std::atomic<std::uint64_t> bytes_sent{0};
