@@ -53,14 +53,14 @@ class mpi_driver {
   }
 
   /// Lets what callers drive progress. Looking costs time: after a look in vain there is none until fifty times that
-  /// time has passed.
+  /// time has passed, though not for longer than the network's buffers last (the look may have been interrupted).
   void poll() {
     const std::lock_guard lock(polling_);
     const auto begin = clock::now();
     if (begin < look_again_ || polled_.empty()) return;
     if (!sweep()) {
       const auto end = clock::now();
-      look_again_ = end + 50 * (end - begin);
+      look_again_ = end + std::min<clock::duration>(50 * (end - begin), std::chrono::milliseconds(1));
     }
   }
 
@@ -83,10 +83,16 @@ class mpi_driver {
     }
   }
 
-  /// Sleeps until the thread says that this one is over.
+  /// Sleeps until the thread says that this one is over, but in between drives what callers drive.
   void wait_threaded(const mpi_operation& operation) {
+    constexpr std::chrono::microseconds pause{100};
+    const auto over = [&] { return operation.ended(); };
+    while (!over() && drives_for_callers()) {
+      std::unique_lock lock(mutex_);
+      ended_.wait_for(lock, pause, over);
+    }
     std::unique_lock lock(mutex_);
-    ended_.wait(lock, [&] { return operation.ended(); });
+    ended_.wait(lock, over);
   }
 
   /// Keeps something until the process ends.
@@ -97,6 +103,13 @@ class mpi_driver {
 
  private:
   mpi_driver() = default;
+
+  /// Advances what callers drive. Whether there is any left.
+  bool drives_for_callers() {
+    const std::lock_guard lock(polling_);
+    sweep();
+    return !polled_.empty();
+  }
 
   /// Advances what callers drive. Whether that achieved anything.
   bool sweep() {
