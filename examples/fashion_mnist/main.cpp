@@ -29,7 +29,7 @@ class processes {
  public:
   processes([[maybe_unused]] int& argc, [[maybe_unused]] char**& argv) {
 #ifdef SYNCOPATE_EXAMPLE_MPI
-    if (launched_by_mpi() || asks_for_mpi(argc, argv)) environment_.emplace(argc, argv);
+    if (launched_by_mpi() || asks_for_mpi(argc, argv)) environment_.emplace(argc, argv, boost::mpi::threading::multiple);
 #endif
   }
 
