@@ -1,5 +1,4 @@
-// The main of every test program without MPI, compiled once. Works with Catch2 2 and 3.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
+// The main of every test program without MPI.
+#include "support/run_tests.hpp"
 
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+int main(int argc, char** argv) { return support::run_tests(argc, argv); }

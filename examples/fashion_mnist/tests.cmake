@@ -1,14 +1,13 @@
 # Tests of the main job: its parts, short runs of every scheme, and what it says to bad input.
 set(fashion_mnist_tests ${CMAKE_CURRENT_LIST_DIR}/tests)
 
-find_package(Catch2 QUIET)
-if(TARGET Catch2::Catch2)
+if(TARGET syncopate_test_main)
   foreach(part IN ITEMS network data)
     add_executable(fashion_mnist_${part}_test ${fashion_mnist_tests}/${part}.cpp)
     target_compile_definitions(fashion_mnist_${part}_test PRIVATE HAVE_CBLAS=1
                                                                   SYNCOPATE_EXAMPLE_DATA="${SYNCOPATE_FASHION_MNIST_DIR}")
     target_link_libraries(fashion_mnist_${part}_test PRIVATE syncopate_adaptors xtensor-blas Boost::iostreams
-                                                             Catch2::Catch2 syncopate_warnings)
+                                                             syncopate_test_main)
     syncopate_add_test(NAME example/fashion_mnist/${part} COMMAND fashion_mnist_${part}_test)
   endforeach()
   target_sources(fashion_mnist_data_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/data.cpp)

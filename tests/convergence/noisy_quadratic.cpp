@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
-#include "../support/training_data.hpp"
+#include "../support/training.hpp"
 #include "syncopate/predictors/exponential_smoothing.hpp"
+#include "syncopate/predictors/local_gradient.hpp"
+#include "syncopate/predictors/no_prediction.hpp"
 #include "syncopate/rules/sgd.hpp"
-#include "syncopate/schemes.hpp"
 
 namespace {
 
 using namespace syncopate;
+using W = support::model<double>;
 
 constexpr int ranks = 4, steps = 600, settled = 300;
 constexpr std::size_t elements = 64;
@@ -26,21 +28,20 @@ double curvature(std::size_t i) { return std::pow(6., static_cast<double>(i) / (
 
 /// Half the weighted square distance to the minimum: of the consensus, on average over the second half of training.
 /// A rank's gradient has noise of variance 1/12.
-template <class Make>
-double loss(Make make) {
+double loss(const support::maker<W>& make) {
   const auto losses = support::on_ranks(ranks, [&](thread_communicator communicator) {
     const auto rank = static_cast<std::uint64_t>(communicator.rank());
-    std::vector<double> weights(elements, start), gradients(elements), consensus(elements);
-    auto scheme = make(weights, communicator);
+    W weights{std::vector<double>(elements, start)}, gradients = weights, consensus = weights;
+    auto scheme = make(weights, support::any_communicator(communicator));
     double sum = 0;
     for (int step = 0; step < steps; ++step) {
       for (std::size_t i = 0; i < elements; ++i)
-        gradients[i] =
-            curvature(i) * weights[i] + support::scrambled(rank, static_cast<std::uint64_t>(step), i) * 0x1p-32 - 0.5;
+        gradients[0][i] = curvature(i) * weights[0][i] +
+                          support::scrambled(rank, static_cast<std::uint64_t>(step), i) * 0x1p-32 - 0.5;
       scheme.step(weights, gradients);
       if (step < settled) continue;
       scheme.consensus(weights, consensus);
-      for (std::size_t i = 0; i < elements; ++i) sum += curvature(i) * consensus[i] * consensus[i] / 2;
+      for (std::size_t i = 0; i < elements; ++i) sum += curvature(i) * consensus[0][i] * consensus[0][i] / 2;
     }
     return sum / (steps - settled);
   });
@@ -61,29 +62,28 @@ double settled_loss() {
 // 10 of which are correlated, are some 2000 samples: a standard error below 4 %; six of them are allowed). The others
 // end in a cloud of the same size, within a factor of two: what they miss is a few steps at most, not the aim.
 TEST_CASE("Schemes end where synchronous SGD does", "[convergence]") {
-  const double expected = loss([](auto& w, auto c) { return synchronous_sgd(w, c, rule); });
+  const double expected = loss(compiled::synchronous_sgd<W>(rule));
   CHECK(expected == Approx(settled_loss()).epsilon(0.24));
-  const auto ends_there = [&](auto make) {
+  const auto ends_there = [&](const support::maker<W>& make) {
     const double reached = loss(make);
     CHECK(reached < 2 * expected);
     CHECK(reached > expected / 2);
   };
-  for (const std::int64_t delay : {1, 2, 4})
-    ends_there([&](auto& w, auto c) { return lookahead_sgd(w, c, rule, local_gradient{}, delay); });
-  ends_there([](auto& w, auto c) { return od_sgd(w, c, rule, 50); });
-  ends_there([](auto& w, auto c) { return local_sgd(w, c, rule); });
-  ends_there([](auto& w, auto c) { return dasgd(w, c, rule); });
+  for (const int delay : {1, 2, 4}) ends_there(compiled::lookahead_sgd<W>(rule, local_gradient{}, delay));
+  ends_there(compiled::od_sgd<W>(rule, 50));
+  ends_there(compiled::local_sgd<W>(rule));
+  ends_there(compiled::dasgd<W>(rule));
 }
 
 // Late gradients, committed, need x < 1 − β = 0.1: 0.15 is beyond, and smoothing does not help. At a rate and momentum
 // of their own they converge.
 TEST_CASE("Committed late gradients diverge at synchronous SGD's momentum and converge at less", "[convergence]") {
   const auto grows = [](double reached) { return !(reached < 1e6); };
-  CHECK(grows(loss([](auto& w, auto c) { return pseudo_synchronous_sgd(w, c, rule, no_prediction{}); })));
-  CHECK(grows(loss([](auto& w, auto c) { return pseudo_synchronous_sgd(w, c, rule, exponential_smoothing{}); })));
+  CHECK(grows(loss(compiled::pseudo_synchronous_sgd<W>(rule, no_prediction{}))));
+  CHECK(grows(loss(compiled::pseudo_synchronous_sgd<W>(rule, exponential_smoothing{}))));
   const sgd slower{.learning_rate = 0.05, .momentum = 0.5};  // x ≤ 0.075 < 0.5
-  const double expected = loss([&](auto& w, auto c) { return synchronous_sgd(w, c, slower); });
-  const double reached = loss([&](auto& w, auto c) { return pseudo_synchronous_sgd(w, c, slower, no_prediction{}); });
+  const double expected = loss(compiled::synchronous_sgd<W>(slower));
+  const double reached = loss(compiled::pseudo_synchronous_sgd<W>(slower, no_prediction{}));
   CHECK(reached < 2 * expected);
   CHECK(reached > expected / 2);
 }

@@ -10,16 +10,18 @@
 
 #include "../support/allocation_counter.hpp"
 #include "../support/ranks.hpp"
+#include "../support/training.hpp"
 #include "named_schemes.hpp"
 
 namespace {
 
 using namespace syncopate;
 using support::allocations;
+using support::mixed_model;
+using support::model;
 
-/// A communicator whose own allocations do not count: a `thread_team` makes room when ranks are further apart than ever
-/// before, and when that is the system's scheduler decides.
-template <class C>
+/// Ranks whose own allocations do not count: a `thread_team` makes room when ranks are further apart than ever before,
+/// and when that is the system's scheduler decides.
 class uncounted {
   class pause {
    public:
@@ -33,18 +35,7 @@ class uncounted {
   };
 
  public:
-  template <class Inner>
-  class request {
-   public:
-    explicit request(Inner inner) : inner_(std::move(inner)) {}
-    bool test() { return inner_.test(); }
-    void wait() { inner_.wait(); }
-
-   private:
-    Inner inner_;
-  };
-
-  explicit uncounted(C inner) : inner_(std::move(inner)) {}
+  explicit uncounted(thread_communicator inner) : inner_(std::move(inner)) {}
 
   int rank() const { return inner_.rank(); }
   int size() const { return inner_.size(); }
@@ -52,57 +43,61 @@ class uncounted {
   template <Element T>
   auto start_sum(std::span<T> elements) {
     const pause while_starting;
-    return request<decltype(inner_.start_sum(elements))>(inner_.start_sum(elements));
+    return inner_.start_sum(elements);
   }
   void broadcast(std::span<std::byte> bytes, int root) { inner_.broadcast(bytes, root); }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { inner_.all_gather(own, all); }
 
  private:
-  C inner_;
+  thread_communicator inner_;
 };
 
-/// What a model of both element types, some of it in nested ranges, allocates in 20 steps.
-struct training {
-  std::vector<std::vector<float>> layers{std::vector<float>(600), std::vector<float>(7)}, layer_gradients = layers;
-  std::vector<double> bias = std::vector<double>(33), bias_gradient = bias;
-  std::tuple<std::vector<std::vector<float>>&, std::vector<double>&> weights{layers, bias};
-
-  template <class Scheme>
-  std::size_t allocations_of(Scheme scheme) {
-    const std::size_t before = allocations;
-    for (int step = 0; step < 20; ++step) {
-      scheme.step(weights, std::tie(layer_gradients, bias_gradient));
-      scheme.poll();
-    }
-    return allocations - before;
+/// What a scheme allocates in 20 steps.
+template <class W>
+std::size_t allocations_of(const support::maker<W>& make, W weights, support::any_communicator communicator) {
+  const W gradients = weights;
+  auto scheme = make(weights, std::move(communicator));
+  const std::size_t before = allocations;
+  for (int step = 0; step < 20; ++step) {
+    scheme.step(weights, gradients);
+    scheme.poll();
   }
+  return allocations - before;
+}
 
-  template <class C>
-  std::map<std::string, std::size_t> of_named_schemes(const C& communicator) {
-    std::map<std::string, std::size_t> counts;
-    support::for_each_named_scheme(weights, communicator, [&](const std::string& name, auto scheme) {
-      counts[name] = allocations_of(std::move(scheme));
-    });
-    counts["several buckets"] =
-        allocations_of(update_scheme{weights, communicator, fixed_delay{2},
-                                     lookahead_averaging{adaptive_exponential_smoothing{}, sgd{}}, std::size_t{8}});
-    return counts;
-  }
-};
+/// What each named scheme allocates, and what schemes of a model of both element types do.
+template <class C>
+std::map<std::string, std::size_t> counts_on(const C& communicator) {
+  using support::any_communicator;
+  std::map<std::string, std::size_t> counts;
+  const model<float> tensors{std::vector<float>(600), std::vector<float>(7)};
+  for (const auto& [name, make] : support::named_schemes<model<float>>())
+    counts[name] = allocations_of(make, tensors, any_communicator(communicator));
+  counts["several buckets"] =
+      allocations_of(compiled::scheme<model<float>>(warm_up{0, fixed_delay{2}},
+                                                    lookahead_averaging{local_gradient{}, sgd{}}, std::size_t{8}),
+                     tensors, any_communicator(communicator));
+  const mixed_model mixed{tensors, {std::vector<double>(33)}};
+  counts["both element types"] = allocations_of(compiled::lookahead_sgd<mixed_model>(adamw{}, blended_gradient{}, 2),
+                                                mixed, any_communicator(communicator));
+  counts["both element types, averaged weights"] =
+      allocations_of(compiled::dasgd<mixed_model>(sgd{}), mixed, any_communicator(communicator));
+  return counts;
+}
 
 }  // namespace
 
 TEST_CASE("Allocations are counted", "[engine][allocation]") {
   const std::size_t before = allocations;
-  training counted;
+  model<float> weights{std::vector<float>(600)};
   CHECK(allocations > before);
   const std::size_t then = allocations;
-  lookahead_sgd(counted.weights, loopback{}, sgd{});
+  synchronous_sgd(weights, loopback{}, sgd{});
   CHECK(allocations > then);
 }
 
 TEST_CASE("A step allocates nothing, not even the first one", "[engine][allocation]") {
-  for (const auto& [name, count] : training{}.of_named_schemes(loopback{})) {
+  for (const auto& [name, count] : counts_on(loopback{})) {
     INFO(name);
     CHECK(count == 0);
   }
@@ -110,8 +105,8 @@ TEST_CASE("A step allocates nothing, not even the first one", "[engine][allocati
 
 TEST_CASE("A step on several ranks allocates nothing", "[engine][allocation]") {
   for (const auto& counts : support::on_ranks(
-           2, [](thread_communicator communicator) { return training{}.of_named_schemes(uncounted(communicator)); })) {
-    CHECK(counts.size() == 8);
+           2, [](thread_communicator communicator) { return counts_on(uncounted(std::move(communicator))); })) {
+    CHECK(counts.size() == 10);
     for (const auto& [name, count] : counts) {
       INFO(name);
       CHECK(count == 0);

@@ -1,15 +1,12 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <string>
 #include <syncopate/syncopate.hpp>
 #include <utility>
 #include <vector>
 
 #include "../support/ranks.hpp"
-#include "named_schemes.hpp"
-#include "no_landing_time.hpp"
+#include "../support/training.hpp"
 
 using namespace syncopate;
 
@@ -111,23 +108,31 @@ TEST_CASE("A delay policy of one's own", "[engine][custom]") {
 }
 
 TEST_CASE("A communicator that does not tell when sums land", "[engine][custom]") {
-  const auto train = [](auto communicator) {
-    std::map<std::string, std::vector<float>> found;
-    std::vector<float> weights(700);
-    support::for_each_named_scheme(weights, communicator, [&](const std::string& name, auto scheme) {
-      weights.assign(700, 0);
-      std::vector<float> gradients(700);
-      for (int step = 0; step < 20; ++step) {
-        for (std::size_t i = 0; i < gradients.size(); ++i)
-          gradients[i] = weights[i] / 4 + static_cast<float>(number(step, communicator.rank(), i));
-        scheme.step(weights, gradients);
-        scheme.poll();
-      }
-      scheme.finish(weights);
-      found[name] = weights;
-    });
-    return found;
+  using support::model;
+  const auto train = [](auto& weights, auto scheme, int rank) {
+    model<float> gradients = weights;
+    for (int step = 0; step < 20; ++step) {
+      for (std::size_t i = 0; i < gradients[0].size(); ++i)
+        gradients[0][i] = weights[0][i] / 4 + static_cast<float>(number(step, rank, i));
+      scheme.step(weights, gradients);
+      scheme.poll();
+    }
+    scheme.finish(weights);
   };
-  CHECK(support::on_ranks(2, [&](thread_communicator c) { return train(support::no_landing_time(c)); }) ==
-        support::on_ranks(2, [&](thread_communicator c) { return train(c); }));
+  const sgd rule{.learning_rate = 0.125, .momentum = 0.5};
+  const periodic_delay period{.period = 3, .delay = 2};
+  for (const auto& found : support::on_ranks(2, [&](thread_communicator communicator) {
+         std::vector<model<float>> found(4, model<float>{std::vector<float>(700)});
+         const support::any_communicator silent(communicator);
+         const int rank = communicator.rank();
+         train(found[0], lookahead_sgd(found[0], communicator, rule, local_gradient{}, 3), rank);
+         train(found[1], compiled::lookahead_sgd<model<float>>(rule, local_gradient{}, 3)(found[1], silent.duplicate()),
+               rank);
+         train(found[2], dasgd(found[2], communicator, rule, period), rank);
+         train(found[3], compiled::dasgd<model<float>>(rule, period)(found[3], silent.duplicate()), rank);
+         return found;
+       })) {
+    CHECK(found[1] == found[0]);
+    CHECK(found[3] == found[2]);
+  }
 }

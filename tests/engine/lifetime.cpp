@@ -14,10 +14,14 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
+#include "../support/training.hpp"
 
 using namespace syncopate;
 
 namespace {
+
+using support::any_communicator;
+using support::model;
 
 /// A gradient that depends on weights, step and rank.
 std::vector<double> gradient_of(const std::vector<double>& weights, int step, int rank) {
@@ -81,8 +85,9 @@ class by_hand {
 
 TEST_CASE("poll tests what is in flight and never waits", "[engine][poll]") {
   const auto transport = std::make_shared<by_hand::transport>();
-  std::vector<double> weights(3), gradients(3);
-  auto scheme = lookahead_sgd(weights, by_hand(transport), sgd{}, local_gradient{}, 2);
+  model<double> weights{{0, 0, 0}}, gradients = weights;
+  auto scheme =
+      compiled::lookahead_sgd<model<double>>(sgd{}, local_gradient{}, 2)(weights, any_communicator(by_hand(transport)));
   scheme.poll();
   CHECK(transport->tests == 0);  // there is nothing to test
 
@@ -115,8 +120,8 @@ TEST_CASE("poll tests what is in flight and never waits", "[engine][poll]") {
 
 TEST_CASE("Without a landing time, communication ends when poll notices", "[engine][poll]") {
   const auto transport = std::make_shared<by_hand::transport>();
-  std::vector<double> weights(3), gradients(3);
-  auto scheme = lookahead_sgd(weights, by_hand(transport), sgd{});
+  model<double> weights{{0, 0, 0}}, gradients = weights;
+  auto scheme = compiled::lookahead_sgd<model<double>>(sgd{})(weights, any_communicator(by_hand(transport)));
   scheme.step(weights, gradients);
   transport->landed = 1;
   const auto before = std::chrono::steady_clock::now();
@@ -190,10 +195,11 @@ TEST_CASE("A scheme may be destroyed with messages in flight", "[engine][lifetim
         second.step(b, gradient_of(b, step, communicator.rank()));
       }
     }
-    std::vector<double> weights(1);
-    auto next = synchronous_sgd(weights, communicator, sgd{.learning_rate = 1});
-    next.step(weights, std::vector<double>{static_cast<double>(communicator.rank())});
-    return weights[0];
+    model<double> weights{{0}};
+    auto next =
+        compiled::synchronous_sgd<model<double>>(sgd{.learning_rate = 1})(weights, any_communicator(communicator));
+    next.step(weights, {{static_cast<double>(communicator.rank())}});
+    return weights[0][0];
   });
   CHECK(found == std::vector<double>(3, -1));
 }

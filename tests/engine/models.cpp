@@ -1,6 +1,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -11,69 +12,98 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
+#include "../support/training.hpp"
 #include "named_schemes.hpp"
 
 using namespace syncopate;
 
 namespace {
 
+using support::any_communicator;
+using support::any_scheme;
+using support::model;
+
 /// A gradient that depends on weights, step and rank, in numbers that float represents.
-template <class W, class G>
-void compute(const W& weights, G& gradient, int step, int rank) {
+void compute(const std::vector<float>& weights, std::vector<float>& gradient, int step, int rank) {
   for (std::size_t i = 0; i < gradient.size(); ++i)
     gradient[i] = weights[i] / 2 + static_cast<float>((step * 7 + rank * 3 + static_cast<int>(i)) % 5 - 2);
 }
 
-/// What each named scheme makes of 23 steps on a vector, where `step(scheme, weights, gradient)` takes one.
-template <class C, class Step>
-std::map<std::string, std::vector<float>> trained(const C& communicator, Step step_with) {
+using step_function = std::function<void(any_scheme<model<float>>&, model<float>& weights, model<float>& gradients)>;
+
+void plain_step(any_scheme<model<float>>& scheme, model<float>& weights, model<float>& gradients) {
+  scheme.step(weights, gradients);
+}
+
+/// What each named scheme makes of 23 steps on a vector.
+std::map<std::string, std::vector<float>> trained(const any_communicator& communicator,
+                                                  const step_function& step_with) {
   std::map<std::string, std::vector<float>> found;
-  std::vector<float> weights(600);
-  support::for_each_named_scheme(weights, communicator, [&](const std::string& name, auto scheme) {
-    std::vector<float> gradient(600);
-    weights.assign(600, 0);
+  for (const auto& [name, make] : support::named_schemes<model<float>>()) {
+    model<float> weights{std::vector<float>(600)}, gradients = weights;
+    auto scheme = make(weights, communicator.duplicate());
     for (int step = 0; step < 23; ++step) {
-      compute(weights, gradient, step, communicator.rank());
-      step_with(scheme, weights, gradient);
+      compute(weights[0], gradients[0], step, communicator.rank());
+      step_with(scheme, weights, gradients);
     }
     scheme.finish(weights);
-    found[name] = weights;
-  });
+    found[name] = weights[0];
+  }
   return found;
 }
 
-constexpr auto plain_step = [](auto& scheme, auto& weights, auto& gradient) { scheme.step(weights, gradient); };
+const any_communicator alone(loopback{});
+
+/// The scheme of tests of what a model may be, of which a scheme itself sees nothing but spans.
+template <class W>
+auto looking_ahead(W&& weights, std::size_t bucket_bytes = default_bucket_bytes) {
+  return update_scheme{weights, loopback{}, fixed_delay{2},
+                       lookahead_averaging{exponential_smoothing{}, sgd{.learning_rate = 0.125, .momentum = 0.5}},
+                       bucket_bytes};
+}
 
 }  // namespace
 
 TEST_CASE("Tensors may move between steps", "[engine][models]") {
-  std::vector<std::vector<float>> kept;  // so that memory is not given back and reused
-  CHECK(trained(loopback{}, [&](auto& scheme, auto& weights, auto& gradient) {
-          scheme.step(weights, gradient);
-          std::vector<float> elsewhere(weights), nothing(gradient.size(), 1e30f);
+  std::vector<model<float>> kept;  // so that memory is not given back and reused
+  CHECK(trained(alone, [&](auto& scheme, auto& weights, auto& gradients) {
+          scheme.step(weights, gradients);
+          model<float> elsewhere(weights), nothing{std::vector<float>(600, 1e30f)};
           std::swap(weights, elsewhere);
-          std::swap(gradient, nothing);
+          std::swap(gradients, nothing);
           kept.push_back(std::move(elsewhere));
           kept.push_back(std::move(nothing));
-        }) == trained(loopback{}, plain_step));
+        }) == trained(alone, plain_step));
 }
 
 TEST_CASE("A gradient may be overwritten as soon as step returns", "[engine][models]") {
-  CHECK(trained(loopback{}, [](auto& scheme, auto& weights, auto& gradient) {
-          scheme.step(weights, gradient);
-          gradient.assign(gradient.size(), 1e30f);
-        }) == trained(loopback{}, plain_step));
+  CHECK(trained(alone, [](auto& scheme, auto& weights, auto& gradients) {
+          scheme.step(weights, gradients);
+          gradients[0].assign(600, 1e30f);
+        }) == trained(alone, plain_step));
 }
 
 TEST_CASE("Gradients may be const, of another tensor type, and temporaries", "[engine][models]") {
-  const auto expected = trained(loopback{}, plain_step);
-  CHECK(trained(loopback{}, [](auto& scheme, auto& weights, auto& gradient) {
-          scheme.step(weights, std::as_const(gradient));
-        }) == expected);
-  CHECK(trained(loopback{}, [](auto& scheme, auto& weights, auto& gradient) {
+  const auto after = [](auto step_with) {
+    std::vector<float> weights(600), gradient(600);
+    auto scheme = looking_ahead(weights);
+    for (int step = 0; step < 23; ++step) {
+      compute(weights, gradient, step, 0);
+      step_with(scheme, weights, gradient);
+    }
+    std::array<float, 600> consensus{};
+    scheme.consensus(std::as_const(weights), consensus);
+    scheme.finish(std::span<float>(weights));
+    weights.insert(weights.end(), consensus.begin(), consensus.end());
+    return weights;
+  };
+  const auto expected = after([](auto& scheme, auto& weights, auto& gradient) { scheme.step(weights, gradient); });
+  CHECK(after([](auto& scheme, auto& weights, auto& gradient) { scheme.step(weights, std::as_const(gradient)); }) ==
+        expected);
+  CHECK(after([](auto& scheme, auto& weights, auto& gradient) {
           scheme.step(std::span<float>(weights), std::span<const float>(gradient));
         }) == expected);
-  CHECK(trained(loopback{}, [](auto& scheme, auto& weights, auto& gradient) {
+  CHECK(after([](auto& scheme, auto& weights, auto& gradient) {
           scheme.step(std::tie(weights), std::vector<float>(gradient));
         }) == expected);
 }
@@ -90,9 +120,8 @@ TEST_CASE("A model's shape, its tensor types and the size of buckets do not matt
   const std::size_t bucket_bytes = GENERATE(1u, 100u, 2200u, 1u << 20);
   network weights, gradients;
   std::vector<float> flat_weights(total), flat_gradients(total);
-  const lookahead_averaging averaging{exponential_smoothing{}, sgd{.learning_rate = 0.125, .momentum = 0.5}};
-  update_scheme scheme{weights.tie(), loopback{}, fixed_delay{2}, averaging, bucket_bytes};
-  update_scheme flat{flat_weights, loopback{}, fixed_delay{2}, averaging};
+  auto scheme = looking_ahead(weights.tie(), bucket_bytes);
+  auto flat = looking_ahead(flat_weights);
   const auto flatten = [](network& model, std::vector<float>& out) {
     out.clear();
     for_each_tensor(model.tie(), [&](auto elements) { out.insert(out.end(), elements.begin(), elements.end()); });
@@ -117,15 +146,13 @@ TEST_CASE("A model's shape, its tensor types and the size of buckets do not matt
 }
 
 TEST_CASE("Empty tensors and empty models are trained like others", "[engine][models]") {
-  std::vector<std::vector<double>> weights(3), gradients(3);
-  weights[1] = {1};
-  gradients[1] = {4};
-  auto scheme = synchronous_sgd(weights, loopback{}, sgd{.learning_rate = 0.25});
-  scheme.step(weights, gradients);
-  CHECK(weights == std::vector<std::vector<double>>{{}, {0}, {}});
+  model<double> weights{{}, {1}, {}};
+  auto scheme = compiled::synchronous_sgd<model<double>>(sgd{.learning_rate = 0.25})(weights, alone.duplicate());
+  scheme.step(weights, {{}, {4}, {}});
+  CHECK(weights == model<double>{{}, {0}, {}});
 
-  std::vector<std::vector<double>> none;
-  auto idle = dasgd(none, loopback{}, sgd{});
+  model<double> none;
+  auto idle = compiled::dasgd<model<double>>(sgd{})(none, alone.duplicate());
   for (int step = 0; step < 9; ++step) idle.step(none, none);
   idle.consensus(none, none);
   idle.finish(none);
@@ -135,20 +162,20 @@ TEST_CASE("Empty tensors and empty models are trained like others", "[engine][mo
 TEST_CASE("A consensus in mid-course disturbs nothing and is the same on all ranks", "[engine][consensus]") {
   const int ranks = GENERATE(1, 2, 3);
   const auto found = support::on_ranks(ranks, [](thread_communicator communicator) {
-    const auto undisturbed = trained(communicator, plain_step);
-    std::vector<std::vector<float>> seen;
-    const auto disturbed = trained(communicator, [&](auto& scheme, auto& weights, auto& gradient) {
-      scheme.step(weights, gradient);
-      const std::vector<float> before = weights;
-      std::array<float, 600> out{};
+    const any_communicator all(communicator);
+    const auto undisturbed = trained(all, plain_step);
+    std::vector<model<float>> seen;
+    const auto disturbed = trained(all, [&](auto& scheme, auto& weights, auto& gradients) {
+      scheme.step(weights, gradients);
+      const model<float> before = weights;
+      model<float> out{std::vector<float>(600)};
       scheme.consensus(weights, out);
       if (before != weights) throw std::logic_error("a consensus changed the weights");
-      seen.emplace_back(out.begin(), out.end());
+      seen.push_back(out);
       const auto launched = scheme.statistics().launched;
-      std::vector<float> same(weights);
+      model<float> same = weights;
       scheme.consensus(same, same);  // into the weights themselves
-      if (same != seen.back() || launched != scheme.statistics().launched)
-        throw std::logic_error("two consensuses differ");
+      if (same != out || launched != scheme.statistics().launched) throw std::logic_error("two consensuses differ");
     });
     return std::tuple(undisturbed, disturbed, seen);
   });
@@ -163,17 +190,19 @@ TEST_CASE("A consensus in mid-course disturbs nothing and is the same on all ran
 TEST_CASE("A consensus is the weights without prediction, or their mean", "[engine][consensus]") {
   const auto found = support::on_ranks(2, [](thread_communicator communicator) {
     const double own = communicator.rank() == 0 ? 2 : 6;
-    std::vector<double> ahead(1), alone(1), out(1), result;
-    auto predicting = lookahead_sgd(ahead, communicator, sgd{.learning_rate = 1});
-    auto local = local_sgd(alone, communicator, sgd{.learning_rate = 1}, 2);
+    model<double> ahead{{0}}, apart{{0}}, out{{0}};
+    std::vector<double> result;
+    auto predicting =
+        compiled::lookahead_sgd<model<double>>(sgd{.learning_rate = 1})(ahead, any_communicator(communicator));
+    auto local = compiled::local_sgd<model<double>>(sgd{.learning_rate = 1}, 2)(apart, any_communicator(communicator));
     for (auto step : {0, 1}) {
-      predicting.step(ahead, std::vector{own});
-      if (step == 0) local.step(alone, std::vector{own});
+      predicting.step(ahead, {{own}});
+      if (step == 0) local.step(apart, {{own}});
       predicting.consensus(ahead, out);
-      result.insert(result.end(), {ahead[0], out[0]});
+      result.insert(result.end(), {ahead[0][0], out[0][0]});
     }
-    local.consensus(alone, out);
-    result.insert(result.end(), {alone[0], out[0]});
+    local.consensus(apart, out);
+    result.insert(result.end(), {apart[0][0], out[0][0]});
     return result;
   });
   CHECK(found[0] == std::vector<double>{-2, 0, -6, -4, -2, -4});
@@ -182,17 +211,20 @@ TEST_CASE("A consensus is the weights without prediction, or their mean", "[engi
 
 TEST_CASE("A mean is weighted by samples", "[engine][samples]") {
   const auto found = support::on_ranks(4, [](thread_communicator communicator) {
-    std::vector<double> weights(1), gradients{static_cast<double>(communicator.rank())}, seen;
-    auto scheme = synchronous_sgd(weights, communicator, sgd{.learning_rate = 1});
+    model<double> weights{{0}};
+    const model<double> gradients{{static_cast<double>(communicator.rank())}};
+    std::vector<double> seen;
+    auto scheme =
+        compiled::synchronous_sgd<model<double>>(sgd{.learning_rate = 1})(weights, any_communicator(communicator));
     const double samples[4] = {5, 1, 2, 8};
     scheme.step(weights, gradients, samples[communicator.rank()]);  // (0·5 + 1·1 + 2·2 + 3·8) / 16
-    seen.push_back(weights[0]);
+    seen.push_back(weights[0][0]);
     scheme.step(weights, gradients, communicator.rank() == 2 ? 8 : 0);
-    seen.push_back(weights[0]);
+    seen.push_back(weights[0][0]);
     scheme.step(weights, gradients, 0);
-    seen.push_back(weights[0]);
+    seen.push_back(weights[0][0]);
     scheme.step(weights, gradients);
-    seen.push_back(weights[0]);
+    seen.push_back(weights[0][0]);
     return seen;
   });
   for (const auto& seen : found) CHECK(seen == std::vector<double>{-1.8125, -3.8125, -3.8125, -5.3125});

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "../support/training.hpp"
 #include "text_of.hpp"
 
 using namespace syncopate;
@@ -15,9 +16,10 @@ using support::text_of;
 
 namespace {
 
-using model = std::vector<std::vector<float>>;
+using model = support::model<float>;
 
-auto make_scheme(model& weights) {
+template <class W>
+auto make_scheme(W&& weights) {
   return pseudo_synchronous_sgd(weights, loopback{}, sgd{.learning_rate = 0.1, .momentum = 0.5},
                                 exponential_smoothing{.gain = 0.5});
 }
@@ -74,7 +76,7 @@ TEST_CASE("Tensors that do not fit the layout are named", "[engine]") {
 TEST_CASE("In a model of both element types the faulty tensor is named", "[engine]") {
   std::vector<float> a(3), gradient_of_a(3);
   std::vector<double> b(4), gradient_of_b(4);
-  auto scheme = synchronous_sgd(std::tie(a, b), loopback{}, sgd{});
+  auto scheme = make_scheme(std::tie(a, b));
   CHECK(text_of<layout_error>([&] { scheme.step(std::tie(a, b), std::tie(gradient_of_b, gradient_of_a)); }) ==
         "syncopate: gradients of tensor 0 have 4 elements of double, but " + agreed + " has 3 elements of float");
 }
@@ -83,7 +85,7 @@ TEST_CASE("Weights share memory neither with gradients nor with each other", "[e
   std::vector<float> memory(20);
   const std::span<float> all(memory);
   std::vector<std::span<float>> weights{all.first(5), all.subspan(5, 4)};
-  auto scheme = synchronous_sgd(weights, loopback{}, sgd{});
+  auto scheme = make_scheme(weights);
   const auto step_with = [&](std::span<float> first, std::span<float> second) {
     return text_of<layout_error>([&] { scheme.step(weights, std::vector{first, second}); });
   };
@@ -110,7 +112,7 @@ TEST_CASE("Weights share memory neither with gradients nor with each other", "[e
 
 TEST_CASE("A tensor cannot be trained twice", "[engine]") {
   std::vector<float> weights(3);
-  CHECK_THAT(text_of<layout_error>([&] { synchronous_sgd(std::tie(weights, weights), loopback{}, sgd{}); }),
+  CHECK_THAT(text_of<layout_error>([&] { make_scheme(std::tie(weights, weights)); }),
              Catch::Contains("weights of tensor 0") && Catch::Contains("weights of tensor 1") &&
                  Catch::Contains("share memory"));
 }
@@ -129,34 +131,39 @@ TEST_CASE("Nothing is trained after finish", "[engine]") {
 }
 
 TEST_CASE("Samples are a finite number of at least 0", "[engine]") {
-  std::vector<double> weights{8}, gradients{4};
-  auto scheme = synchronous_sgd(weights, loopback{}, sgd{.learning_rate = 0.5});
+  support::model<double> weights{{8}}, gradients{{4}};
+  auto scheme = compiled::synchronous_sgd<support::model<double>>(sgd{.learning_rate = 0.5})(
+      weights, support::any_communicator(loopback{}));
   for (const double samples : {-1.0, -1e-300, std::nan(""), HUGE_VAL, -HUGE_VAL})
     CHECK_THAT(text_of<usage_error>([&] { scheme.step(weights, gradients, samples); }),
                Catch::StartsWith("syncopate: samples must be a finite number of at least 0, but is "));
-  CHECK(weights[0] == 8);
+  CHECK(weights[0][0] == 8);
   scheme.step(weights, gradients, 0);  // no rank has seen anything
-  CHECK(weights[0] == 8);
+  CHECK(weights[0][0] == 8);
   scheme.step(weights, gradients, 3);
-  CHECK(weights[0] == 6);
+  CHECK(weights[0][0] == 6);
 }
 
 TEST_CASE("Hyper-parameters that make no sense are refused at construction", "[engine]") {
-  std::vector<float> weights(3);
-  CHECK(text_of<configuration_error>([&] { synchronous_sgd(weights, loopback{}, sgd{.learning_rate = -1}); }) ==
+  const auto said = [](const support::maker<model>& make) {
+    return text_of<configuration_error>([&] {
+      model weights{std::vector<float>(3)};
+      make(weights, support::any_communicator(loopback{}));
+    });
+  };
+  CHECK(said(compiled::synchronous_sgd<model>(sgd{.learning_rate = -1})) ==
         "syncopate: sgd.learning_rate must be a finite number of at least 0, but is -1");
-  CHECK_THAT(text_of<configuration_error>([&] { lookahead_sgd(weights, loopback{}, sgd{}, local_gradient{}, -1); }),
+  CHECK_THAT(said(compiled::lookahead_sgd<model>(sgd{}, local_gradient{}, -1)),
              Catch::StartsWith("syncopate: fixed_delay.delay must be"));
-  CHECK_THAT(text_of<configuration_error>([&] { lookahead_sgd(weights, loopback{}, sgd{}, local_gradient{}, 70000); }),
+  CHECK_THAT(said(compiled::lookahead_sgd<model>(sgd{}, local_gradient{}, 70000)),
              Catch::StartsWith("syncopate: the delay policy wants 70000 messages in flight"));
-  CHECK_THAT(text_of<configuration_error>([&] { dasgd(weights, loopback{}, sgd{}, {.period = 2, .delay = 3}); }),
+  CHECK_THAT(said(compiled::dasgd<model>(sgd{}, periodic_delay{.period = 2, .delay = 3})),
              Catch::StartsWith("syncopate: periodic_delay.delay must not be longer than the period"));
-  CHECK_THAT(text_of<configuration_error>([&] { dasgd(weights, loopback{}, sgd{}, {}, 1.5); }),
+  CHECK_THAT(said(compiled::scheme<model>(periodic_delay{}, weight_averaging{blend{1.5}, sgd{}})),
              Catch::StartsWith("syncopate: blend.own_share must be"));
-  CHECK_THAT(text_of<configuration_error>([&] {
-               update_scheme{weights, loopback{}, fixed_delay{2}, local_rule_averaging{local_gradient{}, sgd{}, sgd{}}};
-             }),
-             Catch::StartsWith("syncopate: a local rule of its own is defined for a delay of one step at most"));
+  CHECK_THAT(
+      said(compiled::scheme<model>(warm_up{0, fixed_delay{2}}, local_rule_averaging{local_gradient{}, sgd{}, sgd{}})),
+      Catch::StartsWith("syncopate: a local rule of its own is defined for a delay of one step at most"));
 }
 
 TEST_CASE("A refused call changes nothing, and training goes on", "[engine]") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
+#include "../support/training.hpp"
 
 using namespace syncopate;
 
@@ -34,10 +35,10 @@ class random_pace {
 constexpr std::size_t tensors = 16;
 
 /// A tensor per bucket, of 1 to 16 elements.
-std::vector<std::vector<double>> many_tensors() {
-  std::vector<std::vector<double>> model;
-  for (std::size_t t = 0; t < tensors; ++t) model.emplace_back(t + 1);
-  return model;
+support::model<double> many_tensors() {
+  support::model<double> result;
+  for (std::size_t t = 0; t < tensors; ++t) result.emplace_back(t + 1);
+  return result;
 }
 
 /// Multiples of 3: a third of them is exact, in whatever order means are computed.
@@ -53,8 +54,9 @@ TEST_CASE("Many steps with many buckets at a random pace", "[engine][soak]") {
   const auto found = support::on_ranks(3, [](thread_communicator communicator) {
     random_pace pace(communicator.rank());
     auto weights = many_tensors(), gradients = weights;
-    const lookahead_averaging averaging{local_gradient{}, sgd{.learning_rate = 1}};
-    update_scheme scheme{weights, communicator, fixed_delay{3}, averaging, std::size_t{1}};
+    auto scheme = compiled::scheme<support::model<double>>(
+        warm_up{0, fixed_delay{3}}, lookahead_averaging{local_gradient{}, sgd{.learning_rate = 1}}, std::size_t{1})(
+        weights, support::any_communicator(communicator));
     std::size_t wrong = 0;
     for (std::int64_t step = 0; step < steps; ++step) {
       pace.compute();
@@ -86,8 +88,9 @@ TEST_CASE("Many periods with many buckets at a random pace", "[engine][soak]") {
   const auto found = support::on_ranks(3, [](thread_communicator communicator) {
     random_pace pace(communicator.rank() + 3);
     auto weights = many_tensors(), gradients = weights;
-    update_scheme scheme{weights, communicator, periodic_delay{.period = 2, .delay = 2},
-                         weight_averaging{two_parameter_merge{}, sgd{.learning_rate = 1}}, std::size_t{1}};
+    auto scheme = compiled::scheme<support::model<double>>(
+        periodic_delay{.period = 2, .delay = 2}, weight_averaging{two_parameter_merge{}, sgd{.learning_rate = 1}},
+        std::size_t{1})(weights, support::any_communicator(communicator));
     for (std::int64_t step = 0; step < steps; ++step) {
       pace.compute();
       for (std::size_t t = 0; t < tensors; ++t) gradients[t].assign(t + 1, part_of(communicator.rank(), step, t));

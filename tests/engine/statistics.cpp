@@ -11,14 +11,34 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
+#include "../support/training.hpp"
 #include "named_schemes.hpp"
-#include "no_landing_time.hpp"
 
 using namespace syncopate;
 
+namespace {
+
+using support::any_communicator;
+using support::model;
+
+/// A scheme on the threads themselves, whose requests tell when they landed, and one whose communicator does not tell.
+template <class Visitor>
+void for_both_kinds(thread_communicator communicator, model<float>& weights, Visitor visit) {
+  visit("synchronous_sgd", synchronous_sgd(weights, communicator, sgd{}));
+  visit("lookahead_sgd", lookahead_sgd(weights, communicator, sgd{}, local_gradient{}, 3));
+  visit("dasgd", dasgd(weights, communicator, sgd{}));
+  for (const auto& [name, make] : support::named_schemes<model<float>>())
+    visit(name + ", not told", make(weights, any_communicator(communicator)));
+}
+
+}  // namespace
+
 TEST_CASE("Messages and bytes are counted exactly", "[engine][statistics]") {
-  std::vector<std::vector<double>> weights{std::vector<double>(10), std::vector<double>(3)}, gradients = weights;
-  const auto counts = [&](auto scheme) {
+  using W = model<double>;
+  W weights{std::vector<double>(10), std::vector<double>(3)};
+  const W gradients = weights;
+  const auto counts = [&](const support::maker<W>& make) {
+    auto scheme = make(weights, any_communicator(loopback{}));
     for (int step = 0; step < 11; ++step) scheme.step(weights, gradients);
     const statistics before = scheme.statistics();
     scheme.finish(weights);
@@ -32,19 +52,18 @@ TEST_CASE("Messages and bytes are counted exactly", "[engine][statistics]") {
   };
   using list = std::vector<std::int64_t>;
   constexpr std::int64_t message = (10 + 3 + 1) * sizeof(double);  // the last element counts samples
-  const loopback alone;
-  CHECK(counts(synchronous_sgd(weights, alone, sgd{})) == list{11, 11, 11 * message});
-  CHECK(counts(pseudo_synchronous_sgd(weights, alone, sgd{})) == list{11, 10, 11 * message});
-  CHECK(counts(lookahead_sgd(weights, alone, sgd{}, local_gradient{}, 4)) == list{11, 7, 11 * message});
-  CHECK(counts(lookahead_sgd(weights, alone, sgd{}, local_gradient{}, 40)) == list{11, 0, 11 * message});
-  CHECK(counts(od_sgd(weights, alone, sgd{}, 5)) == list{11, 10, 11 * message});
-  CHECK(counts(od_sgd(weights, alone, sgd{})) == list{11, 11, 11 * message});  // still warming up
-  CHECK(counts(dasgd(weights, alone, sgd{}, {.period = 5, .delay = 3})) == list{2, 1, 2 * message});
-  CHECK(counts(dasgd(weights, alone, sgd{}, {.period = 3, .delay = 3})) == list{3, 2, 3 * message});
-  CHECK(counts(local_sgd(weights, alone, sgd{}, 2)) == list{5, 5, 5 * message});
+  CHECK(counts(compiled::synchronous_sgd<W>(sgd{})) == list{11, 11, 11 * message});
+  CHECK(counts(compiled::pseudo_synchronous_sgd<W>(sgd{})) == list{11, 10, 11 * message});
+  CHECK(counts(compiled::lookahead_sgd<W>(sgd{}, local_gradient{}, 4)) == list{11, 7, 11 * message});
+  CHECK(counts(compiled::lookahead_sgd<W>(sgd{}, local_gradient{}, 40)) == list{11, 0, 11 * message});
+  CHECK(counts(compiled::od_sgd<W>(sgd{}, 5)) == list{11, 10, 11 * message});
+  CHECK(counts(compiled::od_sgd<W>(sgd{})) == list{11, 11, 11 * message});  // still warming up
+  CHECK(counts(compiled::dasgd<W>(sgd{}, periodic_delay{.period = 5, .delay = 3})) == list{2, 1, 2 * message});
+  CHECK(counts(compiled::dasgd<W>(sgd{}, periodic_delay{.period = 3, .delay = 3})) == list{3, 2, 3 * message});
+  CHECK(counts(compiled::local_sgd<W>(sgd{}, 2)) == list{5, 5, 5 * message});
   // A bucket per tensor: two messages count as one, but each counts samples.
-  CHECK(counts(update_scheme{weights, alone, fixed_delay{1}, gradient_averaging{no_prediction{}, sgd{}},
-                             std::size_t{1}}) == list{11, 10, 11 * (message + 8)});
+  CHECK(counts(compiled::scheme<W>(warm_up{0, fixed_delay{1}}, gradient_averaging{no_prediction{}, sgd{}},
+                                   std::size_t{1})) == list{11, 10, 11 * (message + 8)});
 }
 
 TEST_CASE("A rank is never blocked for longer than something is in flight", "[engine][statistics]") {
@@ -52,30 +71,24 @@ TEST_CASE("A rank is never blocked for longer than something is in flight", "[en
     std::string name;
     statistics taken;
   };
-  const auto on_both = [](auto make_communicator) {
-    return support::on_ranks(2, [&](thread_communicator communicator) {
-      std::vector<measured> all;
-      std::vector<float> weights(5000), gradients(5000);
-      support::for_each_named_scheme(weights, make_communicator(communicator), [&](std::string name, auto scheme) {
-        for (int step = 0; step < 200; ++step) scheme.step(weights, gradients);
-        all.push_back({name, scheme.statistics()});
-        scheme.finish(weights);
-        all.push_back({name + ", finished", scheme.statistics()});
-      });
-      return all;
-    });
-  };
-  const auto check = [](const std::vector<std::vector<measured>>& ranks) {
-    for (const auto& rank : ranks)
-      for (const auto& [name, taken] : rank) {
-        INFO(name << ": " << taken.exposed.count() << " of " << taken.communication.count());
-        CHECK(taken.communication.count() > 0);
-        CHECK(taken.exposed.count() > 0);
-        CHECK(taken.exposed <= taken.communication);
-      }
-  };
-  check(on_both([](thread_communicator c) { return c; }));
-  check(on_both([](thread_communicator c) { return support::no_landing_time(c); }));
+  for (const auto& rank : support::on_ranks(2, [](thread_communicator communicator) {
+         std::vector<measured> all;
+         model<float> weights{std::vector<float>(5000)};
+         const model<float> gradients = weights;
+         for_both_kinds(communicator, weights, [&](const std::string& name, auto scheme) {
+           for (int step = 0; step < 200; ++step) scheme.step(weights, gradients);
+           all.push_back({name, scheme.statistics()});
+           scheme.finish(weights);
+           all.push_back({name + ", finished", scheme.statistics()});
+         });
+         return all;
+       }))
+    for (const auto& [name, taken] : rank) {
+      INFO(name << ": " << taken.exposed.count() << " of " << taken.communication.count());
+      CHECK(taken.communication.count() > 0);
+      CHECK(taken.exposed.count() > 0);
+      CHECK(taken.exposed <= taken.communication);
+    }
 }
 
 namespace {
@@ -85,7 +98,7 @@ template <class Make>
 std::vector<double> hidden_fractions(Make make) {
   return support::on_ranks(thread_team{2, link_model{.gigabits_per_second = 100, .latency_microseconds = 2500}},
                            [&](thread_communicator communicator) {
-                             std::vector<float> weights(10), gradients(10);
+                             model<float> weights{std::vector<float>(10)}, gradients = weights;
                              auto scheme = make(weights, communicator);
                              for (int step = 0; step < 20; ++step) {
                                std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -106,7 +119,8 @@ TEST_CASE("The hidden fraction tells what was hidden", "[engine][statistics]") {
   }
   for (const double hidden : hidden_fractions([](auto&w, auto c) { return lookahead_sgd(w, c, sgd{}); }))
     CHECK(hidden >= 0.9);
-  for (const double hidden : hidden_fractions([](auto&w, auto c) { return pseudo_synchronous_sgd(w, c, sgd{}); }))
+  for (const double hidden :
+       hidden_fractions([](auto&w, auto c) { return pseudo_synchronous_sgd(w, c, sgd{}, no_prediction{}); }))
     CHECK(hidden >= 0.9);
 }
 
@@ -148,15 +162,15 @@ TEST_CASE("What a test of an awaited message takes is exposed, and of another on
   };
   const std::chrono::milliseconds all{20};
   CHECK(measured(synchronous_sgd(weights, sums_when_tested{}, sgd{}), false).exposed >= all);
-  CHECK(measured(pseudo_synchronous_sgd(weights, sums_when_tested{}, sgd{}), true).exposed < all / 2);
+  CHECK(measured(pseudo_synchronous_sgd(weights, sums_when_tested{}, sgd{}, no_prediction{}), true).exposed < all / 2);
 }
 
 TEST_CASE("Nothing communicated is nothing exposed", "[engine][statistics]") {
-  std::vector<float> weights(3);
-  auto scheme = dasgd(weights, loopback{}, sgd{});
+  model<float> weights{std::vector<float>(3)};
+  auto scheme = compiled::dasgd<model<float>>(sgd{})(weights, any_communicator(loopback{}));
   CHECK(scheme.statistics().steps == 0);
   CHECK(scheme.statistics().hidden_fraction() == 1);
-  scheme.step(weights, std::vector<float>(3));
+  scheme.step(weights, {{1, 2, 3}});
   CHECK(scheme.statistics().communication.count() == 0);
   CHECK(scheme.statistics().hidden_fraction() == 1);
 }

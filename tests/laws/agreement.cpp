@@ -11,10 +11,12 @@
 
 #include "../support/reference.hpp"
 #include "../support/training.hpp"
+#include "syncopate/delays/periodic_delay.hpp"
 #include "syncopate/predictors/blended_gradient.hpp"
 #include "syncopate/predictors/exponential_smoothing.hpp"
+#include "syncopate/predictors/local_gradient.hpp"
+#include "syncopate/predictors/no_prediction.hpp"
 #include "syncopate/rules/sgd.hpp"
-#include "syncopate/schemes.hpp"
 
 namespace {
 
@@ -29,9 +31,8 @@ TEMPLATE_TEST_CASE("Without prediction the pseudo-synchronous scheme is Pipe-SGD
   for (const rank_group& ranks : every_communicator()) {
     INFO(ranks.name);
     const auto data = exact_data(awkward_sizes, steps, even(ranks.size));
-    const auto got = trajectories<TestType>(ranks, data, [](auto& weights, any_communicator communicator) {
-      return pseudo_synchronous_sgd(weights, std::move(communicator), sgd{.learning_rate = 0.125}, no_prediction{});
-    });
+    const auto got = trajectories<TestType>(
+        ranks, data, compiled::pseudo_synchronous_sgd<model<TestType>>(sgd{.learning_rate = 0.125}, no_prediction{}));
     reference::vector expected, w(data.start.begin(), data.start.end());
     for (int step = 0; step <= steps; ++step) {
       for (std::size_t i = 0; step > 0 && i < w.size(); ++i)
@@ -47,12 +48,13 @@ TEMPLATE_TEST_CASE("Without prediction the pseudo-synchronous scheme is Pipe-SGD
 }
 
 TEMPLATE_TEST_CASE("After finish as many means were absorbed as launched", "[laws]", float, double) {
+  using W = model<TestType>;
   for (const rank_group& ranks : every_communicator()) {
     const auto data = rough_data({5, 0, 700}, steps, even(ranks.size));
-    const auto counts = [&](auto make) {
+    const auto counts = [&](const maker<W>& make) {
       return ranks.run([&](any_communicator communicator) {
         const auto rank = static_cast<std::size_t>(communicator.rank());
-        auto weights = model_of<TestType>(data, data.start);
+        W weights = model_of<TestType>(data, data.start);
         auto scheme = make(weights, std::move(communicator));
         record noted;
         const auto note = [&] {
@@ -67,54 +69,40 @@ TEMPLATE_TEST_CASE("After finish as many means were absorbed as launched", "[law
       });
     };
     INFO(ranks.name);
-    for (const std::int64_t delay : {0, 1, 3}) {
-      const double before = static_cast<double>(steps - delay);
-      for (const record& one : counts([&](auto&w, auto c) {
-             return pseudo_synchronous_sgd(w, std::move(c), rough_rule, no_prediction{}, delay);
-           }))
+    for (const int delay : {0, 1, 3}) {
+      const double before = steps - delay;
+      for (const record& one : counts(compiled::pseudo_synchronous_sgd<W>(rough_rule, no_prediction{}, delay)))
         CHECK(one == record{steps, before, steps, steps});
-      for (const record& one :
-           counts([&](auto&w, auto c) { return lookahead_sgd(w, std::move(c), rough_rule, local_gradient{}, delay); }))
+      for (const record& one : counts(compiled::lookahead_sgd<W>(rough_rule, local_gradient{}, delay)))
         CHECK(one == record{steps, before, steps, steps});
     }
-    for (const record& one :
-         counts([&](auto&w, auto c) { return dasgd(w, std::move(c), rough_rule, {.period = 3, .delay = 2}); }))
+    for (const record& one : counts(compiled::dasgd<W>(rough_rule, periodic_delay{.period = 3, .delay = 2})))
       CHECK(one == record{3, 2, 3, 3});
     // Longer delays than steps: everything lands in finish.
-    for (const record& one : counts([&](auto&w, auto c) {
-           return pseudo_synchronous_sgd(w, std::move(c), rough_rule, no_prediction{}, steps + 4);
-         }))
+    for (const record& one : counts(compiled::pseudo_synchronous_sgd<W>(rough_rule, no_prediction{}, steps + 4)))
       CHECK(one == record{steps, 0, steps, steps});
   }
 }
 
 // Law 5. The local step starts from the same weights and velocity on all ranks.
 TEMPLATE_TEST_CASE("OD-SGD on one rank is plain SGD", "[laws]", float, double) {
+  using W = model<TestType>;
   const rank_group& alone = every_communicator().front();
   if (alone.size > 1) return;
   const auto data = rough_data(awkward_sizes, steps, even(1));
   for (const double momentum : {0.0, 0.9}) {
     const sgd rule{.learning_rate = 0.1, .momentum = momentum};
-    const auto plain = trajectories<TestType>(
-        alone, data, [&](auto& w, any_communicator c) { return synchronous_sgd(w, std::move(c), rule); });
-    for (const std::int64_t warm_up_steps : {0, 3})
-      CHECK(same_bits(trajectories<TestType>(
-                          alone, data,
-                          [&](auto& w, any_communicator c) { return od_sgd(w, std::move(c), rule, warm_up_steps); })[0],
-                      plain[0]));
-    if (momentum == 0)
-      CHECK(same_bits(trajectories<TestType>(alone, data,
-                                             [&](auto& w, any_communicator c) {
-                                               return od_sgd(w, std::move(c), rule, sgd{.learning_rate = 0.1}, 0);
-                                             })[0],
-                      plain[0]));
+    const auto trained = [&](const maker<W>& make) { return trajectories<TestType>(alone, data, make)[0]; };
+    const record plain = trained(compiled::synchronous_sgd<W>(rule));
+    for (const int warm_up_steps : {0, 3}) CHECK(same_bits(trained(compiled::od_sgd<W>(rule, warm_up_steps)), plain));
+    if (momentum == 0) CHECK(same_bits(trained(compiled::od_sgd<W>(rule, sgd{.learning_rate = 0.1}, 0)), plain));
   }
 }
 
 /// User's weights and consensus after each step, where ranks take turns in being late.
-template <class T, class Make>
+template <class T>
 std::pair<std::vector<record>, std::vector<record>> with_consensus(const rank_group& ranks, const training_data& data,
-                                                                   Make make) {
+                                                                   const maker<model<T>>& make) {
   const auto both = ranks.run([&](any_communicator communicator) {
     const auto rank = static_cast<std::uint64_t>(communicator.rank());
     auto weights = model_of<T>(data, data.start), out = weights;
@@ -149,8 +137,8 @@ TEMPLATE_TEST_CASE("The mean of OD-SGD's ranks is the next W", "[laws]", float, 
   for (const rank_group& ranks : every_communicator()) {
     INFO(ranks.name);
     const auto data = rough_data(awkward_sizes, steps, even(ranks.size));
-    const auto [weights, true_weights] = with_consensus<TestType>(
-        ranks, data, [&](auto& w, any_communicator c) { return od_sgd(w, std::move(c), rule, 0); });
+    const auto [weights, true_weights] =
+        with_consensus<TestType>(ranks, data, compiled::od_sgd<model<TestType>>(rule, 0));
     const std::size_t elements = data.start.size();
     reference::vector mean(elements * steps);
     for (const record& one : weights)
@@ -163,30 +151,26 @@ TEMPLATE_TEST_CASE("The mean of OD-SGD's ranks is the next W", "[laws]", float, 
 
 // Law 9.
 TEMPLATE_TEST_CASE("Ranks that must be equal are equal bitwise at every step", "[laws]", float, double) {
+  using W = model<TestType>;
   for (const rank_group& ranks : every_communicator()) {
     INFO(ranks.name);
     const auto data = rough_data({1, 16, 513, 40}, steps, even(ranks.size));
-    const auto agree = [&](bool weights_too, auto make) {
+    const auto agree = [&](bool weights_too, const maker<W>& make) {
       const auto [weights, consensus] = with_consensus<TestType>(ranks, data, make);
       for (std::size_t rank = 1; rank < weights.size(); ++rank) {
         CHECK(same_bits(consensus[rank], consensus[0]));
         CHECK(same_bits(weights[rank], weights[0]) == weights_too);  // else the ranks' own are meant to differ
       }
     };
-    agree(true, [](auto& w, any_communicator c) { return synchronous_sgd(w, std::move(c), rough_rule); });
-    agree(true, [](auto& w, any_communicator c) {
-      return pseudo_synchronous_sgd(w, std::move(c), rough_rule, exponential_smoothing{}, 2);
-    });
-    agree(true, [](auto& w, any_communicator c) { return pseudo_synchronous_sgd(w, std::move(c), rough_rule); });
-    agree(true,
-          [](auto& w, any_communicator c) { return lookahead_sgd(w, std::move(c), rough_rule, no_prediction{}); });
-    agree(false, [](auto& w, any_communicator c) {
-      return lookahead_sgd(w, std::move(c), rough_rule, blended_gradient{}, 3);
-    });
-    agree(false, [](auto& w, any_communicator c) { return od_sgd(w, std::move(c), rough_rule, 2); });
-    agree(false, [](auto& w, any_communicator c) { return od_sgd(w, std::move(c), rough_rule, sgd{}, 2); });
-    agree(false, [](auto& w, any_communicator c) { return dasgd(w, std::move(c), rough_rule); });
-    agree(false, [](auto& w, any_communicator c) { return local_sgd(w, std::move(c), rough_rule); });
+    agree(true, compiled::synchronous_sgd<W>(rough_rule));
+    agree(true, compiled::pseudo_synchronous_sgd<W>(rough_rule, exponential_smoothing{}, 2));
+    agree(true, compiled::pseudo_synchronous_sgd<W>(rough_rule));
+    agree(true, compiled::lookahead_sgd<W>(rough_rule, no_prediction{}));
+    agree(false, compiled::lookahead_sgd<W>(rough_rule, blended_gradient{}, 3));
+    agree(false, compiled::od_sgd<W>(rough_rule, 2));
+    agree(false, compiled::od_sgd<W>(rough_rule, sgd{}, 2));
+    agree(false, compiled::dasgd<W>(rough_rule));
+    agree(false, compiled::local_sgd<W>(rough_rule));
   }
 }
 

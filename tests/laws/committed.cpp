@@ -2,13 +2,9 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
-#include "../support/reference.hpp"
-#include "../support/training.hpp"
+#include "../support/recurrence.hpp"
 #include "syncopate/averaging/gradient_averaging.hpp"
-#include "syncopate/delays/fixed_delay.hpp"
-#include "syncopate/delays/warm_up.hpp"
 #include "syncopate/predictors/adaptive_exponential_smoothing.hpp"
 #include "syncopate/predictors/delay_compensation.hpp"
 #include "syncopate/predictors/exponential_smoothing.hpp"
@@ -27,28 +23,20 @@ constexpr syncopate::sgd heavy_ball{.learning_rate = 0.125, .momentum = 0.5};
 const reference::sgd reference_heavy_ball{.learning_rate = 0.125L, .momentum = 0.5L};
 
 constexpr int steps = 9;
-constexpr int delays[] = {0, 1, 2, 3, 5};
+const task exact{exact_data, steps, {0, 4}}, rough{rough_data, steps, {0, 4}};
 
-/// Compares on every communicator, at every delay and after a warm-up.
-template <class T, class Predictor, class Rule, class ReferencePredictor, class ReferenceRule>
-void compare(training_data (*make_data)(const std::vector<std::size_t>&, int, const std::vector<double>&), double bound,
-             Predictor predictor, Rule rule, ReferencePredictor reference_predictor, ReferenceRule reference_rule,
+template <class T, class Predictor, class Rule>
+void compare(const task& on, double bound, Predictor predictor, Rule rule,
+             const reference::gradient_predictor& reference_predictor, const reference::update_rule& reference_rule,
              std::size_t group_length = SIZE_MAX) {
-  for (const rank_group& ranks : every_communicator()) {
-    const auto data = make_data(awkward_sizes, steps, uneven(ranks.size));
-    for (const int delay : delays)
-      for (const int warm_up : {0, 4}) {
-        const auto expected =
-            reference::committed(data, {delay, warm_up}, reference_predictor, reference_rule, group_length);
-        const auto got = trajectories<T>(ranks, data, [&](auto& weights, any_communicator communicator) {
-          return syncopate::update_scheme{weights, std::move(communicator),
-                                          syncopate::warm_up{warm_up, syncopate::fixed_delay{delay}},
-                                          syncopate::gradient_averaging{predictor, rule}};
-        });
-        INFO(ranks.name << ", delay " << delay << ", warm-up " << warm_up);
-        for (std::size_t rank = 0; rank < got.size(); ++rank) CHECK(distance(got[rank], expected[rank]) <= bound);
-      }
-  }
+  support::compare<T>(
+      on, bound,
+      [&](auto delay) {
+        return compiled::scheme<model<T>>(delay, syncopate::gradient_averaging{predictor, rule});
+      },
+      [&](const auto& data, auto when) {
+        return reference::committed(data, when, reference_predictor, reference_rule, group_length);
+      });
 }
 
 /// Weights and velocities stay below 4. A step rounds at most 3 times in the mean of up to 5 ranks and 5 times each in
@@ -65,22 +53,21 @@ template <class T>
 constexpr double rounding_of_gain = rounding<T> + steps * 140 * static_cast<double>(std::numeric_limits<T>::epsilon());
 
 TEMPLATE_TEST_CASE("Committed gradients: exact where arithmetic is", "[laws]", float, double) {
-  compare<TestType>(exact_data, 0, syncopate::no_prediction{}, heavy_ball, reference::no_prediction{},
+  compare<TestType>(exact, 0, syncopate::no_prediction{}, heavy_ball, reference::no_prediction{}, reference_heavy_ball);
+  compare<TestType>(exact, 0, syncopate::exponential_smoothing{0.5}, heavy_ball, reference::exponential_smoothing{0.5L},
                     reference_heavy_ball);
-  compare<TestType>(exact_data, 0, syncopate::exponential_smoothing{0.5}, heavy_ball,
+  compare<TestType>(exact, 0, syncopate::adaptive_exponential_smoothing{syncopate::fixed_gain{0.5}}, heavy_ball,
                     reference::exponential_smoothing{0.5L}, reference_heavy_ball);
-  compare<TestType>(exact_data, 0, syncopate::adaptive_exponential_smoothing{syncopate::fixed_gain{0.5}}, heavy_ball,
-                    reference::exponential_smoothing{0.5L}, reference_heavy_ball);
-  compare<TestType>(exact_data, 0, syncopate::linear_extrapolation{0.5}, heavy_ball,
-                    reference::linear_extrapolation{0.5L}, reference_heavy_ball);
+  compare<TestType>(exact, 0, syncopate::linear_extrapolation{0.5}, heavy_ball, reference::linear_extrapolation{0.5L},
+                    reference_heavy_ball);
 }
 
 TEMPLATE_TEST_CASE("Committed gradients: predictors", "[laws]", float, double) {
-  compare<TestType>(rough_data, rounding<TestType>, syncopate::exponential_smoothing{0.25}, heavy_ball,
+  compare<TestType>(rough, rounding<TestType>, syncopate::exponential_smoothing{0.25}, heavy_ball,
                     reference::exponential_smoothing{0.25L}, reference_heavy_ball);
-  compare<TestType>(rough_data, rounding<TestType>, syncopate::linear_extrapolation{1}, heavy_ball,
+  compare<TestType>(rough, rounding<TestType>, syncopate::linear_extrapolation{1}, heavy_ball,
                     reference::linear_extrapolation{1}, reference_heavy_ball);
-  compare<TestType>(rough_data, rounding<TestType>, syncopate::delay_compensation{0.5}, heavy_ball,
+  compare<TestType>(rough, rounding<TestType>, syncopate::delay_compensation{0.5}, heavy_ball,
                     reference::delay_compensation{0.5L}, reference_heavy_ball);
 }
 
@@ -88,10 +75,10 @@ TEMPLATE_TEST_CASE("Committed gradients: adaptive gains", "[laws]", float, doubl
   using syncopate::granularity;
   for (const auto per : {granularity::tensor, granularity::chunk}) {
     const std::size_t length = per == granularity::chunk ? 512 : SIZE_MAX;
-    compare<TestType>(rough_data, rounding_of_gain<TestType>,
+    compare<TestType>(rough, rounding_of_gain<TestType>,
                       syncopate::adaptive_exponential_smoothing{syncopate::tracking_signal{0.25, 0.25}, per},
                       heavy_ball, reference::tracking_signal{0.25L, 0.25L}, reference_heavy_ball, length);
-    compare<TestType>(rough_data, rounding_of_gain<TestType>,
+    compare<TestType>(rough, rounding_of_gain<TestType>,
                       syncopate::adaptive_exponential_smoothing{syncopate::cosine_gate{0.75}, per}, heavy_ball,
                       reference::cosine_gate{0.75L}, reference_heavy_ball, length);
   }
@@ -100,14 +87,14 @@ TEMPLATE_TEST_CASE("Committed gradients: adaptive gains", "[laws]", float, doubl
 TEMPLATE_TEST_CASE("Committed gradients: rules", "[laws]", float, double) {
   const syncopate::exponential_smoothing smoothing{0.25};
   const reference::exponential_smoothing reference_smoothing{0.25L};
-  compare<TestType>(rough_data, rounding<TestType>, smoothing,
+  compare<TestType>(rough, rounding<TestType>, smoothing,
                     syncopate::sgd{.learning_rate = 0.125, .momentum = 0.5, .weight_decay = 0.125, .nesterov = true},
                     reference_smoothing, reference::sgd{0.125L, 0.5L, 0, 0.125L, true});
-  compare<TestType>(rough_data, rounding<TestType>, smoothing,
+  compare<TestType>(rough, rounding<TestType>, smoothing,
                     syncopate::sgd{.learning_rate = 0.125, .momentum = 0.5, .dampening = 0.25, .weight_decay = 0.125},
                     reference_smoothing, reference::sgd{0.125L, 0.5L, 0.25L, 0.125L});
   // m / √v is below 1 / √(1 − beta2) = 2, and its parts are rounded relative to themselves or to the largest gradient.
-  compare<TestType>(rough_data, rounding<TestType>, smoothing, syncopate::adamw{0.125, 0.5, 0.75, 0.0009765625, 0.125},
+  compare<TestType>(rough, rounding<TestType>, smoothing, syncopate::adamw{0.125, 0.5, 0.75, 0.0009765625, 0.125},
                     reference_smoothing, reference::adamw{0.125L, 0.5L, 0.75L, 0.0009765625L, 0.125L});
 }
 

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "../support/synchronous.hpp"
+#include "syncopate/averaging/gradient_averaging.hpp"
+#include "syncopate/delays/fixed_delay.hpp"
 #include "syncopate/delays/warm_up.hpp"
 #include "syncopate/predictors/adaptive_exponential_smoothing.hpp"
 #include "syncopate/predictors/delay_compensation.hpp"
@@ -22,21 +24,22 @@ constexpr sgd heavy_ball{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.1
 TEMPLATE_TEST_CASE("Committed gradients at delay 0 are synchronous SGD, bitwise", "[laws]", float, double) {
   for (const rank_group& ranks : every_communicator()) {
     INFO(ranks.name);
-    const auto sgd_steps = synchronous<TestType, sgd>(ranks, steps, heavy_ball);
-    const fixed_delay now{0};
-    sgd_steps.equals(now, gradient_averaging{exponential_smoothing{}, heavy_ball});
-    sgd_steps.equals(now, gradient_averaging{linear_extrapolation{}, heavy_ball});
-    sgd_steps.equals(now, gradient_averaging{delay_compensation{}, heavy_ball});
+    const auto scheme = [](auto delay, auto predictor, auto rule) {
+      return compiled::scheme<model<TestType>>(delay, gradient_averaging{predictor, rule});
+    };
+    const warm_up now{0, fixed_delay{0}};
+    const synchronous<TestType> sgd_steps(ranks, steps, heavy_ball);
+    sgd_steps.equals(scheme(now, exponential_smoothing{}, heavy_ball));
+    sgd_steps.equals(scheme(now, linear_extrapolation{}, heavy_ball));
+    sgd_steps.equals(scheme(now, delay_compensation{}, heavy_ball));
     for (const auto per : {granularity::tensor, granularity::chunk}) {
-      sgd_steps.equals(now, gradient_averaging{adaptive_exponential_smoothing{tracking_signal{}, per}, heavy_ball});
-      sgd_steps.equals(now, gradient_averaging{adaptive_exponential_smoothing{cosine_gate{}, per}, heavy_ball});
+      sgd_steps.equals(scheme(now, adaptive_exponential_smoothing{tracking_signal{}, per}, heavy_ball));
+      sgd_steps.equals(scheme(now, adaptive_exponential_smoothing{cosine_gate{}, per}, heavy_ball));
     }
-    sgd_steps.equals(warm_up{steps, fixed_delay{2}}, gradient_averaging{exponential_smoothing{}, heavy_ball});
-    const auto adamw_steps = synchronous<TestType, adamw>(ranks, steps, adamw{});
-    adamw_steps.equals(now, gradient_averaging{exponential_smoothing{}, adamw{}});
+    sgd_steps.equals(scheme(warm_up{steps, fixed_delay{2}}, exponential_smoothing{}, heavy_ball));
+    synchronous<TestType>(ranks, steps, adamw{}).equals(scheme(now, exponential_smoothing{}, adamw{}));
     const sgd nesterov{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true};
-    synchronous<TestType, sgd>(ranks, steps, nesterov)
-        .equals(now, gradient_averaging{exponential_smoothing{}, nesterov});
+    synchronous<TestType>(ranks, steps, nesterov).equals(scheme(now, exponential_smoothing{}, nesterov));
   }
 }
 

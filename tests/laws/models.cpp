@@ -3,15 +3,11 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <iterator>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "../support/training.hpp"
-#include "syncopate/predictors/exponential_smoothing.hpp"
-#include "syncopate/rules/adamw.hpp"
-#include "syncopate/rules/sgd.hpp"
-#include "syncopate/schemes.hpp"
+#include "syncopate/syncopate.hpp"
 
 namespace {
 
@@ -22,16 +18,16 @@ constexpr int steps = 6;
 constexpr sgd rule{.learning_rate = 0.1, .momentum = 0.9};
 
 TEMPLATE_TEST_CASE("Buckets of any size give the same weights, bitwise", "[laws]", float, double) {
+  using W = model<TestType>;
   for (const rank_group& ranks : every_communicator()) {
     // MPI may sum messages of different lengths in different orders: with more than two ranks only integers are the
     // same in every order.
     const auto data = ranks.size > 2 ? exact_data(awkward_sizes, steps, uneven(ranks.size))
                                      : rough_data(awkward_sizes, steps, uneven(ranks.size));
-    const auto same = [&](auto delay, auto averaging) {
+    const auto same = [&](int delay, auto averaging) {
       const auto with = [&](std::size_t bucket_bytes) {
-        return trajectories<TestType>(ranks, data, [&](auto& weights, any_communicator communicator) {
-          return update_scheme{weights, std::move(communicator), delay, averaging, bucket_bytes};
-        });
+        return trajectories<TestType>(ranks, data,
+                                      compiled::scheme<W>(warm_up{0, fixed_delay{delay}}, averaging, bucket_bytes));
       };
       const auto expected = with(default_bucket_bytes);
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, 33 * sizeof(TestType), 1024 * sizeof(TestType)}) {
@@ -42,19 +38,18 @@ TEMPLATE_TEST_CASE("Buckets of any size give the same weights, bitwise", "[laws]
     };
     const adaptive_exponential_smoothing per_tensor{tracking_signal{}, granularity::tensor},
         per_chunk{tracking_signal{}, granularity::chunk};
-    same(fixed_delay{1}, gradient_averaging{per_tensor, rule});
-    same(fixed_delay{2}, gradient_averaging{per_chunk, rule});
-    same(fixed_delay{2}, lookahead_averaging{local_gradient{}, rule});
+    same(1, gradient_averaging{per_tensor, rule});
+    same(2, gradient_averaging{per_chunk, rule});
+    same(2, lookahead_averaging{local_gradient{}, rule});
   }
   // Weights are no integers: only sums in the order of ranks, or of two, are the same.
   for (const rank_group& ranks : every_communicator()) {
     if (ranks.size > 2) continue;
     const auto data = rough_data(awkward_sizes, steps, uneven(ranks.size));
     const auto with = [&](std::size_t bucket_bytes) {
-      return trajectories<TestType>(ranks, data, [&](auto& weights, any_communicator communicator) {
-        return update_scheme{weights, std::move(communicator), periodic_delay{.period = 2, .delay = 1},
-                             weight_averaging{blend{}, adamw{}}, bucket_bytes};
-      });
+      return trajectories<TestType>(ranks, data,
+                                    compiled::scheme<W>(periodic_delay{.period = 2, .delay = 1},
+                                                        weight_averaging{blend{}, adamw{}}, bucket_bytes));
     };
     const auto expected = with(default_bucket_bytes), got = with(1);
     for (std::size_t rank = 0; rank < got.size(); ++rank) CHECK(same_bits(got[rank], expected[rank]));
@@ -68,9 +63,8 @@ TEMPLATE_TEST_CASE("The mean is the sum in the order of ranks by the number of s
     INFO(ranks.name);
     auto data = rough_data(awkward_sizes, 1, uneven(ranks.size));
     std::ranges::fill(data.start, 0);
-    const auto got = trajectories<TestType>(ranks, data, [](auto& w, any_communicator c) {
-      return synchronous_sgd(w, std::move(c), sgd{.learning_rate = 1});
-    });
+    const auto got =
+        trajectories<TestType>(ranks, data, compiled::synchronous_sgd<model<TestType>>(sgd{.learning_rate = 1}));
     record expected;
     for (std::size_t i = 0; i < data.start.size(); ++i) {
       TestType sum = 0;
@@ -86,15 +80,16 @@ TEST_CASE("A model of floats and doubles trains as two schemes would", "[laws]")
   for (const rank_group& ranks : every_communicator()) {
     INFO(ranks.name);
     const auto data = rough_data({3, 600, 0, 17}, steps, even(ranks.size));
-    const auto same = [&](auto make) {
+    const auto same = [&](const maker<model<float>>& make_of_floats, const maker<model<double>>& make_of_doubles,
+                          const maker<mixed_model>& make_of_both) {
       const auto noted = ranks.run([&](any_communicator communicator) {
         const auto rank = static_cast<std::size_t>(communicator.rank());
-        auto floats = model_of<float>(data, data.start), mixed_floats = floats;
-        auto doubles = model_of<double>(data, data.start), mixed_doubles = doubles;
-        auto mixed = std::tie(mixed_floats, mixed_doubles);
-        auto of_floats = make(floats, communicator.duplicate());
-        auto of_doubles = make(doubles, communicator.duplicate());
-        auto of_both = make(mixed, communicator.duplicate());
+        auto floats = model_of<float>(data, data.start);
+        auto doubles = model_of<double>(data, data.start);
+        mixed_model mixed(floats, doubles);
+        auto of_floats = make_of_floats(floats, communicator.duplicate());
+        auto of_doubles = make_of_doubles(doubles, communicator.duplicate());
+        auto of_both = make_of_both(mixed, communicator.duplicate());
         record apart, together;
         for (const auto& values : data.gradients[rank]) {
           const auto g = model_of<float>(data, values);
@@ -102,21 +97,24 @@ TEST_CASE("A model of floats and doubles trains as two schemes would", "[laws]")
           for (auto& tensor : h) std::ranges::reverse(tensor);
           of_floats.step(floats, g);
           of_doubles.step(doubles, h);
-          of_both.step(mixed, std::tie(g, h));
+          of_both.step(mixed, {g, h});
           append(apart, floats), append(apart, doubles);
-          append(together, mixed_floats), append(together, mixed_doubles);
+          append(together, mixed.first), append(together, mixed.second);
         }
         of_floats.finish(floats), of_doubles.finish(doubles), of_both.finish(mixed);
         append(apart, floats), append(apart, doubles);
-        append(together, mixed_floats), append(together, mixed_doubles);
+        append(together, mixed.first), append(together, mixed.second);
         return record{same_bits(apart, together) ? 1.0 : 0.0,
                       of_both.statistics().absorbed == of_floats.statistics().absorbed ? 1.0 : 0.0};
       });
       for (const record& one : noted) CHECK(one == record{1, 1});
     };
-    same([](auto& w, any_communicator c) { return pseudo_synchronous_sgd(w, std::move(c), rule); });
-    same([](auto& w, any_communicator c) { return od_sgd(w, std::move(c), adamw{}, 2); });
-    same([](auto& w, any_communicator c) { return dasgd(w, std::move(c), rule); });
+    same(compiled::pseudo_synchronous_sgd<model<float>>(rule), compiled::pseudo_synchronous_sgd<model<double>>(rule),
+         compiled::pseudo_synchronous_sgd<mixed_model>(rule));
+    same(compiled::lookahead_sgd<model<float>>(adamw{}, blended_gradient{}, 2),
+         compiled::lookahead_sgd<model<double>>(adamw{}, blended_gradient{}, 2),
+         compiled::lookahead_sgd<mixed_model>(adamw{}, blended_gradient{}, 2));
+    same(compiled::dasgd<model<float>>(rule), compiled::dasgd<model<double>>(rule), compiled::dasgd<mixed_model>(rule));
   }
 }
 
@@ -125,12 +123,12 @@ TEMPLATE_TEST_CASE("A model without elements trains, too", "[laws]", float, doub
     for (const std::vector<std::size_t>& sizes : {std::vector<std::size_t>{}, {0}, {0, 0}}) {
       INFO(ranks.name << ", " << sizes.size() << " tensors");
       const auto data = rough_data(sizes, steps, even(ranks.size));
-      const auto trains = [&](auto make) {
+      const auto trains = [&](const maker<model<TestType>>& make) {
         for (const record& one : trajectories<TestType>(ranks, data, make)) CHECK(one.empty());
       };
-      trains([](auto& w, any_communicator c) { return pseudo_synchronous_sgd(w, std::move(c), rule); });
-      trains([](auto& w, any_communicator c) { return lookahead_sgd(w, std::move(c), rule); });
-      trains([](auto& w, any_communicator c) { return dasgd(w, std::move(c), rule); });
+      trains(compiled::pseudo_synchronous_sgd<model<TestType>>(rule));
+      trains(compiled::lookahead_sgd<model<TestType>>(rule));
+      trains(compiled::dasgd<model<TestType>>(rule));
     }
 }
 
@@ -142,9 +140,9 @@ TEMPLATE_TEST_CASE("A rank without samples contributes nothing, and trains along
     samples[1] = 0;
     auto data = exact_data({20}, steps, samples);
     const auto run = [&] {
-      return trajectories<TestType>(ranks, data, [](auto& w, any_communicator c) {
-        return pseudo_synchronous_sgd(w, std::move(c), sgd{.learning_rate = 0.125}, exponential_smoothing{});
-      });
+      return trajectories<TestType>(
+          ranks, data,
+          compiled::pseudo_synchronous_sgd<model<TestType>>(sgd{.learning_rate = 0.125}, exponential_smoothing{}));
     };
     const auto expected = run();
     for (auto& gradient : data.gradients[1]) std::ranges::fill(gradient, 1e6);

@@ -9,9 +9,10 @@
 #include "../support/training.hpp"
 #include "syncopate/communicators/loopback.hpp"
 #include "syncopate/communicators/thread_team.hpp"
+#include "syncopate/delays/periodic_delay.hpp"
 #include "syncopate/predictors/exponential_smoothing.hpp"
+#include "syncopate/predictors/local_gradient.hpp"
 #include "syncopate/rules/sgd.hpp"
-#include "syncopate/schemes.hpp"
 
 namespace support {
 namespace {
@@ -48,7 +49,7 @@ TEMPLATE_TEST_CASE("A gradient that is overwritten at once is sent all the same"
   const rank_group linked = group_of(
       "link",
       syncopate::thread_team{2, syncopate::link_model{.gigabits_per_second = 100, .latency_microseconds = 1000}});
-  const auto same = [&](auto make) {
+  const auto same = [&](const maker<model<TestType>>& make) {
     const auto expected = trajectories<TestType>(direct, data, make);
     const auto got = trajectories<TestType>(linked, data, make);
     for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -57,14 +58,9 @@ TEMPLATE_TEST_CASE("A gradient that is overwritten at once is sent all the same"
     }
   };
   const syncopate::sgd rule{.learning_rate = 0.1, .momentum = 0.9};
-  same([&](auto& w, auto c) {
-    return syncopate::pseudo_synchronous_sgd(w, std::move(c), rule, syncopate::exponential_smoothing{});
-  });
-  same(
-      [&](auto& w, auto c) { return syncopate::lookahead_sgd(w, std::move(c), rule, syncopate::local_gradient{}, 3); });
-  same([&](auto& w, auto c) {
-    return syncopate::dasgd(w, std::move(c), rule, syncopate::periodic_delay{.period = 3, .delay = 2});
-  });
+  same(compiled::pseudo_synchronous_sgd<model<TestType>>(rule, syncopate::exponential_smoothing{}));
+  same(compiled::lookahead_sgd<model<TestType>>(rule, syncopate::local_gradient{}, 3));
+  same(compiled::dasgd<model<TestType>>(rule, syncopate::periodic_delay{.period = 3, .delay = 2}));
 }
 
 }  // namespace

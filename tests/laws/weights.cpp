@@ -34,11 +34,9 @@ constexpr int steps = 10;  // no multiple of the periods below: training ends wi
 
 template <class T, class Merge, class Rule>
 auto averaged(const rank_group& ranks, const training_data& data, int period, int delay, Merge merge, Rule rule) {
-  return trajectories<T>(ranks, data, [&](auto& weights, any_communicator communicator) {
-    return syncopate::update_scheme{weights, std::move(communicator),
-                                    syncopate::periodic_delay{.period = period, .delay = delay},
-                                    syncopate::weight_averaging{merge, rule}};
-  });
+  return trajectories<T>(ranks, data,
+                         compiled::scheme<model<T>>(syncopate::periodic_delay{.period = period, .delay = delay},
+                                                    syncopate::weight_averaging{merge, rule}));
 }
 
 /// Weights and velocities stay below 8 (learning rate / (1 − momentum) = ¼ times 10 gradients below 1, and the start).
@@ -148,13 +146,12 @@ TEMPLATE_TEST_CASE("The delta merge does not move the mean over ranks", "[laws]"
 
 TEMPLATE_TEST_CASE("A delay longer than the period is refused on every rank", "[laws]", float, double) {
   for (const rank_group& ranks : every_communicator()) {
-    const auto data = rough_data({3}, 1, even(ranks.size));
+    const auto make = compiled::scheme<model<TestType>>(syncopate::periodic_delay{.period = 4, .delay = 5},
+                                                        syncopate::weight_averaging{blend{}, heavy_ball});
     const auto refused = ranks.run([&](any_communicator communicator) -> record {
-      auto weights = model_of<TestType>(data, data.start);
+      model<TestType> weights{{1, 2, 3}};
       try {
-        syncopate::update_scheme scheme{weights, std::move(communicator),
-                                        syncopate::periodic_delay{.period = 4, .delay = 5},
-                                        syncopate::weight_averaging{blend{}, heavy_ball}};
+        make(weights, std::move(communicator));
         return {0};
       } catch (const syncopate::configuration_error&) {
         return {1};
@@ -173,16 +170,16 @@ TEST_CASE("One rank's blend contracts by the formula", "[laws]") {
     for (int delay = 1; delay <= period; ++delay)
       for (const double share : {0.0, 0.25, 0.75}) {
         const int periods = 6;
+        const auto make = compiled::scheme<model<double>>(
+            syncopate::periodic_delay{.period = period, .delay = delay},
+            syncopate::weight_averaging{blend{share}, syncopate::sgd{.learning_rate = learning_rate}});
         const auto noted = alone.run([&](any_communicator communicator) {
-          std::vector<double> weight{1}, gradient{0};
-          syncopate::update_scheme scheme{
-              weight, std::move(communicator), syncopate::periodic_delay{.period = period, .delay = delay},
-              syncopate::weight_averaging{blend{share}, syncopate::sgd{.learning_rate = learning_rate}}};
+          model<double> weight{{1}};
+          auto scheme = make(weight, std::move(communicator));
           record result;
           for (int step = 0; step < period * (periods + 1); ++step) {
-            gradient[0] = curvature * weight[0];
-            scheme.step(weight, gradient);
-            if (step % period == delay - 1) result.push_back(weight[0]);  // just merged, but for the first
+            scheme.step(weight, {{curvature * weight[0][0]}});
+            if (step % period == delay - 1) result.push_back(weight[0][0]);  // just merged, but for the first
           }
           return result;
         })[0];
@@ -206,20 +203,20 @@ TEST_CASE("Ranks drift apart by the formula", "[laws]") {
     if (ranks.size < 2) continue;
     for (const auto& [period, delay, theta, xi] : cases) {
       const int last = 12 * period - 1;  // a snapshot; ξ^12 is forgotten
-      const auto noted =
-          ranks.run([&, period = period, delay = delay, theta = theta, xi = xi](any_communicator communicator) {
-            const auto rank = static_cast<std::uint64_t>(communicator.rank());
-            record weights(elements), gradients(elements);
-            syncopate::update_scheme scheme{
-                weights, std::move(communicator), syncopate::periodic_delay{.period = period, .delay = delay},
-                syncopate::weight_averaging{two_parameter_merge{theta, xi}, syncopate::sgd{.learning_rate = 0.5}}};
-            for (int step = 0; step <= last; ++step) {
-              for (std::size_t i = 0; i < elements; ++i)  // uniform in [−½, ½): variance 1/12
-                gradients[i] = scrambled(rank, static_cast<std::uint64_t>(step), i) * 0x1p-32 - 0.5;
-              scheme.step(weights, gradients);
-            }
-            return weights;
-          });
+      const auto make = compiled::scheme<model<double>>(
+          syncopate::periodic_delay{.period = period, .delay = delay},
+          syncopate::weight_averaging{two_parameter_merge{theta, xi}, syncopate::sgd{.learning_rate = 0.5}});
+      const auto noted = ranks.run([&](any_communicator communicator) {
+        const auto rank = static_cast<std::uint64_t>(communicator.rank());
+        model<double> weights{record(elements)}, gradients{record(elements)};
+        auto scheme = make(weights, std::move(communicator));
+        for (int step = 0; step <= last; ++step) {
+          for (std::size_t i = 0; i < elements; ++i)  // uniform in [−½, ½): variance 1/12
+            gradients[0][i] = scrambled(rank, static_cast<std::uint64_t>(step), i) * 0x1p-32 - 0.5;
+          scheme.step(weights, gradients);
+        }
+        return weights[0];
+      });
       const auto count = static_cast<double>(noted.size());
       double variance = 0;
       for (std::size_t i = 0; i < elements; ++i) {

@@ -10,9 +10,9 @@
 #include "../support/training.hpp"
 #include "syncopate/communicators/boost_mpi.hpp"
 #include "syncopate/communicators/thread_team.hpp"
-#include "syncopate/predictors/exponential_smoothing.hpp"
+#include "syncopate/delays/periodic_delay.hpp"
+#include "syncopate/predictors/local_gradient.hpp"
 #include "syncopate/rules/sgd.hpp"
-#include "syncopate/schemes.hpp"
 
 namespace support {
 
@@ -44,24 +44,20 @@ TEMPLATE_TEST_CASE("A scheme gives the same numbers on threads and on MPI", "[la
                               }};
   const auto data = on_mpi.size > 2 ? exact_data(awkward_sizes, 8, uneven(on_mpi.size))
                                     : rough_data(awkward_sizes, 8, uneven(on_mpi.size));
-  const auto same = [&](auto make) {
+  using W = model<TestType>;
+  const auto same = [&](const maker<W>& make) {
     const auto expected = trajectories<TestType>(on_threads, data, make);
     const auto got = trajectories<TestType>(on_mpi, data, make);
     for (std::size_t rank = 0; rank < got.size(); ++rank) CHECK(same_bits(got[rank], expected[rank]));
   };
   const syncopate::sgd rule{.learning_rate = 0.125, .momentum = 0.5};
-  same([&](auto& w, any_communicator c) { return syncopate::synchronous_sgd(w, std::move(c), rule); });
-  same([&](auto& w, any_communicator c) { return syncopate::pseudo_synchronous_sgd(w, std::move(c), rule); });
-  same([&](auto& w, any_communicator c) { return syncopate::od_sgd(w, std::move(c), rule, 2); });
-  same([&](auto& w, any_communicator c) {
-    return syncopate::lookahead_sgd(w, std::move(c), rule, syncopate::local_gradient{}, 3);
-  });
+  same(compiled::synchronous_sgd<W>(rule));
+  same(compiled::pseudo_synchronous_sgd<W>(rule));
+  same(compiled::od_sgd<W>(rule, 2));
+  same(compiled::lookahead_sgd<W>(rule, syncopate::local_gradient{}, 3));
   // Snapshots of weights start as multiples of ¼ and move by multiples of 2⁻³; the mean, and so what follows from it,
   // rounds: only the first period's is exact for more than two ranks.
-  if (on_mpi.size <= 2)
-    same([&](auto& w, any_communicator c) {
-      return syncopate::dasgd(w, std::move(c), rule, {.period = 3, .delay = 2});
-    });
+  if (on_mpi.size <= 2) same(compiled::dasgd<W>(rule, syncopate::periodic_delay{.period = 3, .delay = 2}));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -11,10 +12,17 @@
 
 namespace support {
 
-/// Any communicator behind one type, so that a law is compiled once and runs on all of them.
+/// Any communicator behind one type, so that what runs on all of them is compiled once. Its requests do not tell when
+/// they landed, as those of a communicator that a user might write.
 class any_communicator {
   struct operation {
     virtual ~operation() = default;
+    // Not through the global operator new, so that tests can count what a scheme allocates.
+    static void* operator new(std::size_t size) {
+      if (void* memory = std::malloc(size)) return memory;
+      throw std::bad_alloc();
+    }
+    static void operator delete(void* memory) { std::free(memory); }
     virtual bool test() = 0;
     virtual void wait() = 0;
   };

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -17,7 +17,11 @@ namespace reference {
 using real = long double;
 using vector = std::vector<real>;
 
-// Update rules: rule(weights, gradient).
+using update_rule = std::function<void(vector& weights, const vector& gradient)>;
+/// Given the arrived mean, the own contribution, the weights that the gradient is wanted for, and those of the mean.
+using gradient_predictor = std::function<vector(const vector&, const vector&, const vector&, const vector&)>;
+
+// Update rules.
 
 struct sgd {
   real learning_rate, momentum = 0, dampening = 0, weight_decay = 0;
@@ -54,7 +58,7 @@ struct adamw {
   }
 };
 
-// Predictors: predict(arrived mean, own contribution, weights the gradient is wanted for, weights of the mean).
+// Predictors.
 
 struct no_prediction {
   vector operator()(const vector& m, const vector&, const vector&, const vector&) { return m; }
@@ -205,13 +209,13 @@ struct schedule {
 };
 
 /// Averaged gradients, committed: sections 1 and 2 of the recurrences.
-template <class Predictor, class Rule>
-trajectories committed(const support::training_data& data, schedule when, const Predictor& predictor_at_start,
-                       const Rule& rule_at_start, std::size_t group_length = SIZE_MAX) {
+inline trajectories committed(const support::training_data& data, schedule when,
+                              const gradient_predictor& predictor_at_start, const update_rule& rule_at_start,
+                              std::size_t group_length = SIZE_MAX) {
   trajectories noted(data);
   for (const range& group : data.groups(group_length)) {
-    Predictor predict = predictor_at_start;
-    Rule rule = rule_at_start;
+    gradient_predictor predict = predictor_at_start;
+    update_rule rule = rule_at_start;
     vector w = slice(data.start, group);
     std::vector<vector> then;
     int next = 0;
@@ -230,14 +234,14 @@ trajectories committed(const support::training_data& data, schedule when, const 
 }
 
 /// Look-ahead: section 3.
-template <class Predictor, class Rule>
-trajectories lookahead(const support::training_data& data, schedule when, const Predictor& predictor_at_start,
-                       const Rule& rule_at_start, std::size_t group_length = SIZE_MAX) {
+inline trajectories lookahead(const support::training_data& data, schedule when,
+                              const gradient_predictor& predictor_at_start, const update_rule& rule_at_start,
+                              std::size_t group_length = SIZE_MAX) {
   trajectories noted(data);
   for (const range& group : data.groups(group_length))
     for (int rank = 0; rank < data.ranks(); ++rank) {
-      Predictor history = predictor_at_start;  // before the newest mean
-      Rule rule = rule_at_start;
+      gradient_predictor history = predictor_at_start;  // before the newest mean
+      update_rule rule = rule_at_start;
       vector w = slice(data.start, group), user = w, m(w.size());
       std::vector<vector> then;
       int next = 0;
@@ -249,10 +253,10 @@ trajectories lookahead(const support::training_data& data, schedule when, const 
           rule(w, m);
         }
         user = w;
-        Rule ahead = rule;
+        update_rule ahead = rule;
         for (int k = next; k <= step; ++k) {
           const vector& wanted = then[static_cast<std::size_t>(k)];
-          Predictor predict = history;
+          gradient_predictor predict = history;
           ahead(user, predict(m, own(data, rank, k, group), wanted,
                               next > 0 ? then[static_cast<std::size_t>(next - 1)] : wanted));
         }
@@ -265,14 +269,13 @@ trajectories lookahead(const support::training_data& data, schedule when, const 
 }
 
 /// OD-SGD with the authors' separate local rule: section 4.
-template <class Rule, class LocalRule>
-trajectories local_rule(const support::training_data& data, int warm_up, const Rule& rule_at_start,
-                        const LocalRule& local_rule_at_start) {
+inline trajectories local_rule(const support::training_data& data, int warm_up, const update_rule& rule_at_start,
+                               const update_rule& local_rule_at_start) {
   trajectories noted(data);
   for (const range& group : data.groups())
     for (int rank = 0; rank < data.ranks(); ++rank) {
-      Rule rule = rule_at_start;
-      LocalRule local = local_rule_at_start;
+      update_rule rule = rule_at_start;
+      update_rule local = local_rule_at_start;
       vector w = slice(data.start, group);
       for (int step = 0; step < data.steps(); ++step) {
         if (step > warm_up) rule(w, mean(data, step - 1, group));
@@ -288,13 +291,12 @@ trajectories local_rule(const support::training_data& data, int warm_up, const R
 }
 
 /// Averaged weights: section 5, with the two-parameter merge. A snapshot is taken after what is due has been merged.
-template <class Rule>
-trajectories averaged_weights(const support::training_data& data, int period, int delay, real theta, real xi,
-                              const Rule& rule_at_start) {
+inline trajectories averaged_weights(const support::training_data& data, int period, int delay, real theta, real xi,
+                                     const update_rule& rule_at_start) {
   trajectories noted(data);
   for (const range& group : data.groups()) {
     const auto ranks = data.samples.size();
-    std::vector<Rule> rules(ranks, rule_at_start);
+    std::vector<update_rule> rules(ranks, rule_at_start);
     std::vector<vector> w(ranks, slice(data.start, group)), snapshot;
     vector a;
     int launched = -1;

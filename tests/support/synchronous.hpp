@@ -5,23 +5,19 @@
 #include <utility>
 #include <vector>
 
-#include "syncopate/averaging/gradient_averaging.hpp"
-#include "syncopate/delays/fixed_delay.hpp"
-#include "syncopate/predictors/no_prediction.hpp"
-#include "syncopate/update_scheme.hpp"
 #include "training.hpp"
 
 namespace support {
 
 /// Weights after each step where gradients depend on the weights, so that one bit that differs is not forgotten.
-template <class T, class D, class A>
-std::vector<record> trained(const rank_group& ranks, int steps, D delay, A averaging) {
+template <class T>
+std::vector<record> trained(const rank_group& ranks, int steps, const maker<model<T>>& make) {
   const auto data = rough_data({1, 15, 16, 17, 513}, steps, uneven(ranks.size));
   return ranks.run([&](any_communicator communicator) {
     const auto rank = static_cast<std::size_t>(communicator.rank());
     model<T> weights = model_of<T>(data, data.start);
     record noted;
-    syncopate::update_scheme scheme{weights, std::move(communicator), delay, averaging};
+    auto scheme = make(weights, std::move(communicator));
     for (const auto& noise : data.gradients[rank]) {
       model<T> gradients = model_of<T>(data, noise);
       for (std::size_t t = 0; t < weights.size(); ++t)
@@ -34,18 +30,15 @@ std::vector<record> trained(const rank_group& ranks, int steps, D delay, A avera
 }
 
 /// Synchronous SGD, and the check that something else equals it bitwise.
-template <class T, class Rule>
+template <class T>
 class synchronous {
  public:
+  template <class Rule>
   synchronous(const rank_group& ranks, int steps, Rule rule)
-      : ranks_(ranks),
-        steps_(steps),
-        expected_(trained<T>(ranks, steps, syncopate::fixed_delay{0},
-                             syncopate::gradient_averaging{syncopate::no_prediction{}, rule})) {}
+      : ranks_(ranks), steps_(steps), expected_(trained<T>(ranks, steps, compiled::synchronous_sgd<model<T>>(rule))) {}
 
-  template <class D, class A>
-  void equals(D delay, A averaging) const {
-    const auto got = trained<T>(ranks_, steps_, delay, averaging);
+  void equals(const maker<model<T>>& make) const {
+    const auto got = trained<T>(ranks_, steps_, make);
     for (std::size_t rank = 0; rank < got.size(); ++rank) CHECK(same_bits(got[rank], expected_[rank]));
   }
 

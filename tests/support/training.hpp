@@ -4,16 +4,18 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "compiled_schemes.hpp"
 #include "rank_group.hpp"
-#include "syncopate/update_scheme.hpp"
 #include "training_data.hpp"
 
 namespace support {
 
 template <class T>
 using model = std::vector<std::vector<T>>;
+using mixed_model = std::pair<model<float>, model<double>>;
 
 template <class T>
 model<T> model_of(const training_data& data, const std::vector<double>& values) {
@@ -31,31 +33,24 @@ void append(record& to, const model<T>& weights) {
   for (const auto& tensor : weights) to.insert(to.end(), tensor.begin(), tensor.end());
 }
 
-/// A run's weights on one rank: after each step, and at last after `finish`.
-/// `make(weights, communicator)` makes the scheme; `after_step(scheme, step)` may do something in between.
-template <class T, class Make, class AfterStep>
-record trajectory(any_communicator& communicator, const training_data& data, Make make, AfterStep after_step) {
-  const auto rank = static_cast<std::size_t>(communicator.rank());
-  model<T> weights = model_of<T>(data, data.start);
-  record noted;
-  auto scheme = make(weights, std::move(communicator));
-  for (std::size_t step = 0; step < data.gradients[rank].size(); ++step) {
-    model<T> gradients = model_of<T>(data, data.gradients[rank][step]);
-    scheme.step(weights, gradients, data.samples[rank]);
-    for (auto& tensor : gradients)  // it is the user's again
-      for (T& x : tensor) x = std::numeric_limits<T>::quiet_NaN();
-    after_step(scheme, step);
-    append(noted, weights);
-  }
-  scheme.finish(weights);
-  append(noted, weights);
-  return noted;
-}
-
-template <class T, class Make>
-std::vector<record> trajectories(const rank_group& ranks, const training_data& data, Make make) {
+/// A run's weights on each rank: after each step, and at last after `finish`.
+template <class T>
+std::vector<record> trajectories(const rank_group& ranks, const training_data& data, const maker<model<T>>& make) {
   return ranks.run([&](any_communicator communicator) {
-    return trajectory<T>(communicator, data, make, [](auto&, std::size_t) {});
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    model<T> weights = model_of<T>(data, data.start);
+    record noted;
+    auto scheme = make(weights, std::move(communicator));
+    for (const auto& values : data.gradients[rank]) {
+      model<T> gradients = model_of<T>(data, values);
+      scheme.step(weights, gradients, data.samples[rank]);
+      for (auto& tensor : gradients)  // it is the user's again
+        for (T& x : tensor) x = std::numeric_limits<T>::quiet_NaN();
+      append(noted, weights);
+    }
+    scheme.finish(weights);
+    append(noted, weights);
+    return noted;
   });
 }
 

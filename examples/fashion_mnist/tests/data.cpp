@@ -1,6 +1,5 @@
 /// Files that are as they should be, and each way in which they may not be.
 
-#define CATCH_CONFIG_MAIN
 #include "../data.hpp"
 
 #include <algorithm>

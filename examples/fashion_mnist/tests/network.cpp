@@ -1,6 +1,5 @@
 /// The gradient against finite differences, and what a share of the training set consists of.
 
-#define CATCH_CONFIG_MAIN
 #include "../network.hpp"
 
 #include <algorithm>

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+#include "syncopate/statistics.hpp"
+
+namespace support {
+
+/// Any scheme for models of type W behind one type, so that what trains is compiled once and not for each scheme.
+template <class W>
+class any_scheme {
+ public:
+  template <class S>
+  requires(!std::same_as<S, any_scheme>) explicit any_scheme(S scheme)
+      : held_(std::make_unique<holder<S>>(std::move(scheme))) {}
+
+  void step(W& weights, const W& gradients, double samples = 1) { held_->step(weights, gradients, samples); }
+  void poll() { held_->poll(); }
+  void consensus(const W& weights, W& out) { held_->consensus(weights, out); }
+  void finish(W& weights) { held_->finish(weights); }
+  syncopate::statistics statistics() const { return held_->statistics(); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    virtual void step(W&, const W&, double) = 0;
+    virtual void poll() = 0;
+    virtual void consensus(const W&, W&) = 0;
+    virtual void finish(W&) = 0;
+    virtual syncopate::statistics statistics() const = 0;
+  };
+
+  template <class S>
+  struct holder final : interface {
+    explicit holder(S scheme) : scheme_(std::move(scheme)) {}
+    void step(W& weights, const W& gradients, double samples) override { scheme_.step(weights, gradients, samples); }
+    void poll() override { scheme_.poll(); }
+    void consensus(const W& weights, W& out) override { scheme_.consensus(weights, out); }
+    void finish(W& weights) override { scheme_.finish(weights); }
+    syncopate::statistics statistics() const override { return scheme_.statistics(); }
+    S scheme_;
+  };
+
+  std::unique_ptr<interface> held_;
+};
+
+}  // namespace support
