@@ -16,10 +16,9 @@ struct scheme_description {
   std::span<const std::string_view> predictors{};
 };
 
-inline constexpr std::array<std::string_view, 5> committed_predictors = {"linear-extrapolation", "no-prediction",
-                                                                         "exponential-smoothing",
-                                                                         "adaptive-exponential-smoothing",
-                                                                         "delay-compensation"};
+inline constexpr std::array<std::string_view, 5> committed_predictors = {
+    "linear-extrapolation", "no-prediction", "exponential-smoothing", "adaptive-exponential-smoothing",
+    "delay-compensation"};
 
 /// Those that use the rank's own gradient make sense only where the guess is not committed.
 inline constexpr std::array<std::string_view, 7> lookahead_predictors = {"local-gradient",
