@@ -1,6 +1,6 @@
 # Passes if `source` compiles with SYNCOPATE_CONTROL, fails to compile without, and then says what it has to.
 set(ENV{LC_ALL} C)
-set(command ${compiler} -std=c++20 -fsyntax-only -I${include})
+set(command ${compile} -fsyntax-only -include ${precompiled})
 foreach(directory IN LISTS system_include)
   list(APPEND command -isystem ${directory})
 endforeach()
