@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "check.hpp"
 #include "choice.hpp"
 #include "driver.hpp"
+#include "duplicate.hpp"
 #include "library_call.hpp"
 #include "operation.hpp"
 #include "ring_sum.hpp"
@@ -24,26 +26,15 @@ namespace syncopate::detail {
 class mpi_channel {
  public:
   /// Collective.
-  mpi_channel(MPI_Comm original, const mpi_options& options) : options_(options) {
-    require_mpi("duplicate a communicator");
-    duplicate(original, polled_);
-    check_mpi(MPI_Comm_rank(polled_, &rank_), "ask for the rank");
-    check_mpi(MPI_Comm_size(polled_, &size_), "ask for the number of ranks");
-    facts_ = agree(polled_, options);
+  mpi_channel(MPI_Comm original, const mpi_options& options) : options_(options), polled_(original) {
+    check_mpi(MPI_Comm_rank(polled_.get(), &rank_), "ask for the rank");
+    check_mpi(MPI_Comm_size(polled_.get(), &size_), "ask for the number of ranks");
+    facts_ = agree(polled_.get(), options);
     // Calls of two threads must not meet on one communicator: ranks could order them differently.
-    if (facts_.threads && options.progress != mpi_progress::on_poll) duplicate(original, threaded_);
-  }
-  mpi_channel(const mpi_channel&) = delete;
-  mpi_channel& operator=(const mpi_channel&) = delete;
-  ~mpi_channel() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized) return;
-    for (MPI_Comm* communicator : {&polled_, &threaded_})
-      if (*communicator != MPI_COMM_NULL) MPI_Comm_free(communicator);
+    if (facts_.threads && options.progress != mpi_progress::on_poll) threaded_.emplace(original);
   }
 
-  MPI_Comm communicator() const { return polled_; }
+  MPI_Comm communicator() const { return polled_.get(); }
   int rank() const { return rank_; }
   int size() const { return size_; }
   const mpi_options& options() const { return options_; }
@@ -75,7 +66,7 @@ class mpi_channel {
     for (std::size_t first = 0; first < elements.count; first += options_.largest_count) {
       const std::size_t count = std::min(elements.count - first, options_.largest_count);
       check_mpi(MPI_Allreduce(MPI_IN_PLACE, elements.data + first * elements.bytes_each, static_cast<int>(count),
-                              elements.type, MPI_SUM, polled_),
+                              elements.type, MPI_SUM, polled_.get()),
                 "sum", count);
     }
     traffic_.nanoseconds += (processor_time_of_thread() - before).count();
@@ -129,13 +120,8 @@ class mpi_channel {
   }
 
  private:
-  void duplicate(MPI_Comm original, MPI_Comm& own) {
-    check_mpi(MPI_Comm_dup(original, &own), "duplicate a communicator");
-    check_mpi(MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN), "set an error handler");
-  }
-
   bool always_threaded() const { return options_.progress == mpi_progress::on_thread; }
-  MPI_Comm communicator_for(bool threaded) const { return threaded ? threaded_ : polled_; }
+  MPI_Comm communicator_for(bool threaded) const { return (threaded ? *threaded_ : polled_).get(); }
 
   template <class Operation>
   static Operation& free_one(std::vector<std::unique_ptr<Operation>>& pool) {
@@ -162,7 +148,8 @@ class mpi_channel {
   static constexpr int tags = 1 << 14;  ///< at least 32767 are allowed
 
   mpi_options options_;
-  MPI_Comm polled_ = MPI_COMM_NULL, threaded_ = MPI_COMM_NULL;
+  mpi_duplicate polled_;
+  std::optional<mpi_duplicate> threaded_;
   int rank_ = 0, size_ = 1;
   mpi_facts facts_;
   int tag_ = 0;
