@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
-#include "../support/training.hpp"
 
 using namespace syncopate;
 
@@ -105,34 +104,4 @@ TEST_CASE("A delay policy of one's own", "[engine][custom]") {
   });
   CHECK(found[0] == std::vector<std::int64_t>{0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4});
   CHECK(found[1] == found[0]);
-}
-
-TEST_CASE("A communicator that does not tell when sums land", "[engine][custom]") {
-  using support::model;
-  const auto train = [](auto& weights, auto scheme, int rank) {
-    model<float> gradients = weights;
-    for (int step = 0; step < 20; ++step) {
-      for (std::size_t i = 0; i < gradients[0].size(); ++i)
-        gradients[0][i] = weights[0][i] / 4 + static_cast<float>(number(step, rank, i));
-      scheme.step(weights, gradients);
-      scheme.poll();
-    }
-    scheme.finish(weights);
-  };
-  const sgd rule{.learning_rate = 0.125, .momentum = 0.5};
-  const periodic_delay period{.period = 3, .delay = 2};
-  for (const auto& found : support::on_ranks(2, [&](thread_communicator communicator) {
-         std::vector<model<float>> found(4, model<float>{std::vector<float>(700)});
-         const support::any_communicator silent(communicator);
-         const int rank = communicator.rank();
-         train(found[0], lookahead_sgd(found[0], communicator, rule, local_gradient{}, 3), rank);
-         train(found[1], compiled::lookahead_sgd<model<float>>(rule, local_gradient{}, 3)(found[1], silent.duplicate()),
-               rank);
-         train(found[2], dasgd(found[2], communicator, rule, period), rank);
-         train(found[3], compiled::dasgd<model<float>>(rule, period)(found[3], silent.duplicate()), rank);
-         return found;
-       })) {
-    CHECK(found[1] == found[0]);
-    CHECK(found[3] == found[2]);
-  }
 }

@@ -31,12 +31,15 @@ std::vector<double> gradient_of(const std::vector<double>& weights, int step, in
   return gradient;
 }
 
+constexpr sgd rule{.learning_rate = 0.125, .momentum = 0.5};
+constexpr periodic_delay period{.period = 3, .delay = 2};
+
 auto looking_ahead(std::vector<double>& weights, thread_communicator communicator) {
-  return lookahead_sgd(weights, communicator, sgd{.learning_rate = 0.125, .momentum = 0.5}, local_gradient{}, 3);
+  return lookahead_sgd(weights, communicator, rule, local_gradient{}, 3);
 }
 
 auto averaging_late(std::vector<double>& weights, thread_communicator communicator) {
-  return dasgd(weights, communicator, sgd{.learning_rate = 0.0625}, {.period = 3, .delay = 2});
+  return dasgd(weights, communicator, rule, period);
 }
 
 /// A communicator of one rank whose sums land when the test says so.
@@ -130,6 +133,31 @@ TEST_CASE("Without a landing time, communication ends when poll notices", "[engi
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   scheme.step(weights, gradients);
   CHECK(scheme.statistics().communication < noticed + std::chrono::milliseconds(45));
+}
+
+TEST_CASE("Whether a communicator tells when sums land does not matter to the weights", "[engine][poll]") {
+  const auto same = support::on_ranks(2, [](thread_communicator communicator) {
+    const any_communicator silent(communicator);
+    std::vector<double> a(700), b(700);
+    auto ahead = looking_ahead(a, communicator);
+    auto late = averaging_late(b, communicator);
+    model<double> c{a}, d{b};
+    auto silently_ahead = compiled::lookahead_sgd<model<double>>(rule, local_gradient{}, 3)(c, silent.duplicate());
+    auto silently_late = compiled::dasgd<model<double>>(rule, period)(d, silent.duplicate());
+    const auto train = [&](auto& scheme, auto& weights, auto gradient) {
+      scheme.step(weights, gradient);
+      scheme.poll();
+    };
+    for (int step = 0; step < 20; ++step) {
+      train(ahead, a, gradient_of(a, step, communicator.rank()));
+      train(late, b, gradient_of(b, step, communicator.rank()));
+      train(silently_ahead, c, model<double>{gradient_of(c[0], step, communicator.rank())});
+      train(silently_late, d, model<double>{gradient_of(d[0], step, communicator.rank())});
+    }
+    ahead.finish(a), late.finish(b), silently_ahead.finish(c), silently_late.finish(d);
+    return a == c[0] && b == d[0] && a != std::vector<double>(700);
+  });
+  CHECK(same == std::vector{true, true});
 }
 
 TEST_CASE("Two schemes need not be called in the same order on all ranks", "[engine][lifetime]") {
