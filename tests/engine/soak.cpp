@@ -1,36 +1,17 @@
 #include <algorithm>
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <syncopate/syncopate.hpp>
-#include <thread>
 #include <vector>
 
+#include "../support/random_pace.hpp"
 #include "../support/ranks.hpp"
 #include "../support/training.hpp"
 
 using namespace syncopate;
 
 namespace {
-
-/// Ranks compute for times of their own: mostly none, now and then some microseconds, seldom a pause.
-class random_pace {
- public:
-  explicit random_pace(int rank) : random_(static_cast<unsigned>(rank)) {}
-
-  void compute() {
-    const auto draw = random_() % 1000;
-    if (draw < 3) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    if (draw % 8 == 0) std::this_thread::yield();
-    for (unsigned spin = 0; spin < draw % 64; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
-  }
-
- private:
-  std::minstd_rand random_;
-};
 
 constexpr std::size_t tensors = 16;
 
@@ -52,7 +33,7 @@ double mean_of(std::int64_t step, std::size_t t) { return part_of(1, step, t); }
 TEST_CASE("Many steps with many buckets at a random pace", "[engine][soak]") {
   constexpr std::int64_t steps = 5000;
   const auto found = support::on_ranks(3, [](thread_communicator communicator) {
-    random_pace pace(communicator.rank());
+    support::random_pace pace(communicator.rank());
     auto weights = many_tensors(), gradients = weights;
     auto scheme = compiled::scheme<support::model<double>>(
         warm_up{0, fixed_delay{3}}, lookahead_averaging{local_gradient{}, sgd{.learning_rate = 1}}, std::size_t{1})(
@@ -86,7 +67,7 @@ TEST_CASE("Many steps with many buckets at a random pace", "[engine][soak]") {
 TEST_CASE("Many periods with many buckets at a random pace", "[engine][soak]") {
   constexpr std::int64_t steps = 5000;
   const auto found = support::on_ranks(3, [](thread_communicator communicator) {
-    random_pace pace(communicator.rank() + 3);
+    support::random_pace pace(communicator.rank() + 3);
     auto weights = many_tensors(), gradients = weights;
     auto scheme = compiled::scheme<support::model<double>>(
         periodic_delay{.period = 2, .delay = 2}, weight_averaging{two_parameter_merge{}, sgd{.learning_rate = 1}},
