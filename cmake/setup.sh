@@ -5,8 +5,8 @@
 demo_packages="g++ cmake ninja-build libboost-dev libboost-iostreams-dev libxtensor-dev libxtensor-blas-dev \
 libopenblas-dev libcli11-dev nlohmann-json3-dev dataset-fashion-mnist"
 # To build and run everything else as well.
-test_packages="$demo_packages libboost-mpi-dev libboost-serialization-dev libopenmpi-dev openmpi-bin libeigen3-dev \
-catch2 libbenchmark-dev"
+test_packages="$demo_packages libboost-mpi-dev libboost-serialization-dev libopenmpi-dev openmpi-bin libmpich-dev mpich \
+libeigen3-dev catch2 libbenchmark-dev"
 
 # need PACKAGE...: returns when all are installed, or stops the script with the list of those that are not.
 need() {

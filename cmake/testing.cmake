@@ -31,23 +31,27 @@ function(syncopate_add_test)
                                               ENVIRONMENT "${syncopate_test_environment}")
 endfunction()
 
-# syncopate_add_mpi_test(NAME name COMMAND command... RANKS n... [TIMEOUT seconds]): tests name_1, name_2, … on as many
-# ranks, which must find that number in SYNCOPATE_TEST_RANKS: a test that runs on one rank by mistake shall not pass.
-function(syncopate_add_mpi_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "COMMAND;RANKS")
-  foreach(ranks IN LISTS arg_RANKS)
-    syncopate_add_test(NAME ${arg_NAME}_${ranks} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks}
-                       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${syncopate_mpiexec_flags}
-                               ${arg_COMMAND})
-    set_property(TEST ${arg_NAME}_${ranks} APPEND PROPERTY ENVIRONMENT SYNCOPATE_TEST_RANKS=${ranks}
-                                                           OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
-    set_property(TEST ${arg_NAME}_${ranks} PROPERTY LABELS mpi)
-  endforeach()
-endfunction()
-
 if(TARGET syncopate::boost_mpi)
   execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
   if(mpiexec_version MATCHES "Open MPI|OpenRTE")  # more ranks than cores, which must not spin
     set(syncopate_mpiexec_flags --oversubscribe --mca mpi_yield_when_idle 1)
   endif()
 endif()
+
+# syncopate_add_mpi_test(NAME name COMMAND command... RANKS n... [ENVIRONMENT name=value...] [LAUNCHER mpiexec... -n]
+# [TIMEOUT seconds]): tests name_1, name_2, … on as many ranks, which must find that number in SYNCOPATE_TEST_RANKS: a
+# test that runs on one rank by mistake shall not pass.
+function(syncopate_add_mpi_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "COMMAND;RANKS;ENVIRONMENT;LAUNCHER")
+  if(NOT arg_LAUNCHER)
+    set(arg_LAUNCHER ${MPIEXEC_EXECUTABLE} ${syncopate_mpiexec_flags} ${MPIEXEC_NUMPROC_FLAG})
+  endif()
+  foreach(ranks IN LISTS arg_RANKS)
+    syncopate_add_test(NAME ${arg_NAME}_${ranks} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks}
+                       COMMAND ${arg_LAUNCHER} ${ranks} ${arg_COMMAND})
+    set_property(TEST ${arg_NAME}_${ranks} APPEND
+                 PROPERTY ENVIRONMENT SYNCOPATE_TEST_RANKS=${ranks} OMPI_ALLOW_RUN_AS_ROOT=1
+                          OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${arg_ENVIRONMENT})
+    set_property(TEST ${arg_NAME}_${ranks} PROPERTY LABELS mpi)
+  endforeach()
+endfunction()
