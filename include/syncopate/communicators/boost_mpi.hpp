@@ -19,12 +19,12 @@ namespace syncopate {
 /// It works on duplicates of the communicator that it is given, so that its messages never meet the user's own. They
 /// are freed with the last copy, which has to happen on all ranks, unless MPI has been finalized by then.
 ///
-/// - MPI libraries move messages only inside calls of theirs, also those of a "non-blocking" sum.
-/// `mpi_options::progress`
-///   says who makes these calls: the caller, in `test` (that is, `update_scheme::poll`), or a thread.
+/// - MPI libraries move messages only inside calls of theirs, also those of a "non-blocking" sum. Who makes these calls
+///   is a matter of `mpi_options::progress`: the caller, in `test` (that is, `update_scheme::poll`), or a thread.
 /// - *on_poll*: all calls come from one thread at a time. If that is always the main thread, `boost::mpi::environment`
 ///   may be initialised at any thread level (`funneled` says so; `single` works, too), else at `serialized` or above. A
-///   sum by the ring goes on only in calls of this library, not in others of MPI.
+///   sum by the ring goes on only where sums are tested or waited for: a rank that blocks in something else (a call of
+///   MPI, the constructor, or `sum`, which is `MPI_Allreduce`) holds up the ranks that wait for it.
 /// - *on_thread*: needs `boost::mpi::threading::multiple`. One thread per process, shared by all communicators, makes
 ///   every call. It may run on any core, sleeps between looks, and while nothing is in flight.
 /// - Which ranks add in which order is up to the library, or to the ring; the result is bitwise the same on all ranks.
