@@ -1,6 +1,7 @@
 // Ranks agree on their options when a communicator is made, or learn why not, all of them.
 #include <mpi.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <climits>
 #include <cmath>
@@ -102,4 +103,36 @@ TEST_CASE("Options that differ between ranks are refused on all ranks, and shown
 
 TEST_CASE("What is refused leaves no MPI communicators behind, of which there are only so many", "[mpi][agreement]") {
   for (int time = 0; time < 5000; ++time) REQUIRE(!refusal({.largest_count = 0}, MPI_COMM_SELF).empty());
+}
+
+TEST_CASE("Each rank's thread level counts", "[mpi][agreement]") {
+  using detail::mpi_rank_facts;
+  const auto decide = [](int level, bool main_thread, mpi_progress progress) {
+    const mpi_options options{.progress = progress};
+    const std::array ranks{mpi_rank_facts{.options = options, .thread_level = MPI_THREAD_MULTIPLE},
+                           mpi_rank_facts{.options = options, .thread_level = level, .is_main_thread = main_thread}};
+    return detail::facts_of_ranks(ranks);
+  };
+  CHECK(decide(MPI_THREAD_MULTIPLE, false, mpi_progress::on_thread).threads);
+  CHECK(!decide(MPI_THREAD_SERIALIZED, false, mpi_progress::automatic).threads);
+  CHECK(!decide(MPI_THREAD_SINGLE, true, mpi_progress::on_poll).threads);
+  using Catch::Matchers::EndsWith;
+  CHECK_THROWS_WITH(decide(MPI_THREAD_FUNNELED, true, mpi_progress::on_thread),
+                    EndsWith("boost::mpi::threading::multiple) (rank 0: MPI_THREAD_MULTIPLE; rank 1: "
+                             "MPI_THREAD_FUNNELED)"));
+  CHECK_THROWS_WITH(decide(MPI_THREAD_FUNNELED, false, mpi_progress::automatic),
+                    EndsWith("boost::mpi::threading::serialized) (rank 0: MPI_THREAD_MULTIPLE; rank 1: "
+                             "MPI_THREAD_FUNNELED)"));
+}
+
+TEST_CASE("Hosts, their ranks and their cores are counted", "[mpi][agreement]") {
+  using detail::mpi_rank_facts;
+  const std::array ranks{mpi_rank_facts{.rank_on_host = 0, .ranks_on_host = 2, .cores = 8},
+                         mpi_rank_facts{.rank_on_host = 0, .ranks_on_host = 1, .cores = 4},
+                         mpi_rank_facts{.rank_on_host = 1, .ranks_on_host = 2, .cores = 8}};
+  const detail::mpi_facts facts = detail::facts_of_ranks(ranks);
+  CHECK(facts.ranks == 3);
+  CHECK(facts.hosts == 2);
+  CHECK(facts.ranks_per_host == 2);
+  CHECK(facts.cores_per_host == 4);
 }

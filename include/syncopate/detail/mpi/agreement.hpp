@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace syncopate::detail {
 
 /// What one rank says of itself.
 struct mpi_rank_facts {
-  mpi_options options;
+  mpi_options options{};
   int thread_level = MPI_THREAD_SINGLE;
   int is_main_thread = 1;
   int rank_on_host = 0, ranks_on_host = 1;
@@ -64,17 +65,14 @@ inline mpi_rank_facts facts_of_rank(MPI_Comm communicator, const mpi_options& op
   return facts;
 }
 
-/// Collective. Throws the same `configuration_error` on all ranks if their options or thread levels cannot serve.
-inline mpi_facts agree(MPI_Comm communicator, const mpi_options& options) {
-  int ranks = 1;
-  check_mpi(MPI_Comm_size(communicator, &ranks), "ask for the number of ranks");
-  const mpi_rank_facts own = facts_of_rank(communicator, options);
-  std::vector<mpi_rank_facts> all(static_cast<std::size_t>(ranks));
-  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator), "gather");
-
+/// What follows from what ranks say of themselves. Throws, the same on all of them, `configuration_error` if their
+/// options or thread levels cannot serve.
+inline mpi_facts facts_of_ranks(std::span<const mpi_rank_facts> all) {
+  const int ranks = static_cast<int>(all.size());
   const auto of = [&](int rank) -> const mpi_rank_facts& { return all[static_cast<std::size_t>(rank)]; };
   for (const mpi_rank_facts& rank : all) rank.options.validate();
-  if (std::ranges::any_of(all, [&](const auto& rank) { return rank.options != all[0].options; }))
+  const mpi_options& options = all[0].options;
+  if (std::ranges::any_of(all, [&](const auto& rank) { return rank.options != options; }))
     throw configuration_error("syncopate: ranks were given different mpi_options: " +
                               by_rank(ranks, [&](int rank) { return text_of(of(rank).options); }));
 
@@ -101,6 +99,16 @@ inline mpi_facts agree(MPI_Comm communicator, const mpi_options& options) {
   facts.ranks_per_host = std::ranges::max(all, {}, &mpi_rank_facts::ranks_on_host).ranks_on_host;
   facts.cores_per_host = std::ranges::min(all, {}, &mpi_rank_facts::cores).cores;
   return facts;
+}
+
+/// Collective. Lets ranks tell each other.
+inline mpi_facts agree(MPI_Comm communicator, const mpi_options& options) {
+  int ranks = 1;
+  check_mpi(MPI_Comm_size(communicator, &ranks), "ask for the number of ranks");
+  const mpi_rank_facts own = facts_of_rank(communicator, options);
+  std::vector<mpi_rank_facts> all(static_cast<std::size_t>(ranks));
+  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator), "gather");
+  return facts_of_ranks(all);
 }
 
 }  // namespace syncopate::detail
