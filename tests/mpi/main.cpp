@@ -159,11 +159,15 @@ int main(int argc, char** argv) {
   if (!good) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
 
   detail::mpi_traffic traffic;
-  endless in_flight;
-  in_flight.prepare(traffic, true);
-  detail::mpi_driver::of_process().start_threaded(in_flight, std::chrono::microseconds(100));
+  endless polled, threaded;
+  polled.prepare(traffic, false);
+  threaded.prepare(traffic, true);
+  detail::mpi_driver::of_process().start_polled(polled);
+  detail::mpi_driver::of_process().start_threaded(threaded, std::chrono::microseconds(100));
   MPI_Finalize();
-  good = refuses("MPI was finalized while a sum was in flight", [&] { detail::mpi_channel::wait(in_flight); });
+  for (endless* in_flight : {&polled, &threaded})
+    good =
+        refuses("MPI was finalized while a sum was in flight", [&] { detail::mpi_channel::wait(*in_flight); }) && good;
   good = refuses("finalized already", make_communicator) && good;
   return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

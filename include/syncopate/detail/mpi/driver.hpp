@@ -37,6 +37,7 @@ class mpi_driver {
 
   /// Starts an operation that callers drive.
   void start_polled(mpi_operation& operation) {
+    watch_mpi();
     const std::lock_guard lock(polling_);
     polled_.push_back(&operation);
     sweep();
@@ -45,8 +46,9 @@ class mpi_driver {
 
   /// Hands an operation over to the thread.
   void start_threaded(mpi_operation& operation, std::chrono::microseconds longest_sleep) {
+    watch_mpi();
     const std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) start_thread();
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     longest_sleep_ = longest_sleep;
     submitted_.push_back(&operation);
     wake_.notify_one();
@@ -141,21 +143,25 @@ class mpi_driver {
     return achieved;
   }
 
-  /// Our thread makes no call after MPI_Finalize has begun: MPI then first deletes what is attached to MPI_COMM_SELF.
-  void start_thread() {
-    int keyval = MPI_KEYVAL_INVALID;
-    const auto stop_driver = [](MPI_Comm, int, void* driver, void*) {
-      static_cast<mpi_driver*>(driver)->stop();
-      return int{MPI_SUCCESS};
-    };
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop_driver, &keyval, nullptr), "note its end");
-    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, this), "note its end");
-    check_mpi(MPI_Comm_free_keyval(&keyval), "note its end");
-    stopping_ = false;
-    thread_ = std::thread([this] { run(); });
+  /// Nobody makes a call after MPI_Finalize has begun: MPI then first deletes what is attached to MPI_COMM_SELF.
+  void watch_mpi() {
+    std::call_once(watching_, [this] {
+      int keyval = MPI_KEYVAL_INVALID;
+      const auto stop_driver = [](MPI_Comm, int, void* driver, void*) {
+        static_cast<mpi_driver*>(driver)->stop();
+        return int{MPI_SUCCESS};
+      };
+      check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop_driver, &keyval, nullptr), "note its end");
+      check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, this), "note its end");
+      check_mpi(MPI_Comm_free_keyval(&keyval), "note its end");
+    });
   }
 
   void stop() {
+    {
+      const std::lock_guard lock(polling_);
+      give_up(polled_);
+    }
     {
       const std::lock_guard lock(mutex_);
       if (!thread_.joinable()) return;
@@ -163,6 +169,12 @@ class mpi_driver {
       wake_.notify_one();
     }
     thread_.join();
+  }
+
+  static void give_up(operations& in_flight) {
+    for (mpi_operation* operation : std::exchange(in_flight, {}))
+      operation->end(std::make_exception_ptr(
+          communication_error("syncopate: MPI was finalized while a sum was in flight; let go of schemes first")));
   }
 
   void run() {
@@ -198,13 +210,12 @@ class mpi_driver {
       if (over) ended_.notify_all();
       if (!active.empty()) wake_.wait_for(lock, sleep, [&] { return stopping_ || !submitted_.empty(); });
     }
-    active.insert(active.end(), submitted_.begin(), submitted_.end());
-    submitted_.clear();
-    for (mpi_operation* operation : active)
-      operation->end(std::make_exception_ptr(
-          communication_error("syncopate: MPI was finalized while a sum was in flight; let go of schemes first")));
+    give_up(active);
+    give_up(submitted_);
     ended_.notify_all();
   }
+
+  std::once_flag watching_;
 
   std::mutex polling_;  // guards what follows
   operations polled_;
