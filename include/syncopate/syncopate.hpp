@@ -4,6 +4,7 @@
 ///
 /// - `syncopate/communicators/boost_mpi.hpp` (Boost.MPI)
 /// - `syncopate/adaptors/xtensor.hpp` (xtensor), `syncopate/adaptors/eigen.hpp` (Eigen)
+/// - `syncopate/benchmark.hpp` (Google Benchmark)
 
 #include "averaging/gradient_averaging.hpp"
 #include "averaging/local_rule_averaging.hpp"
@@ -16,6 +17,7 @@
 #include "delays/periodic_delay.hpp"
 #include "delays/warm_up.hpp"
 #include "error.hpp"
+#include "memory_report.hpp"
 #include "merges/blend.hpp"
 #include "merges/replace.hpp"
 #include "merges/two_parameter_merge.hpp"

@@ -21,6 +21,7 @@
 #include "detail/measurement.hpp"
 #include "detail/roles.hpp"
 #include "error.hpp"
+#include "memory_report.hpp"
 #include "statistics.hpp"
 #include "tensor.hpp"
 #include "version.hpp"
@@ -281,6 +282,18 @@ class update_scheme {
     if constexpr (requires { communicator_.cost(); }) taken.transport = communicator_.cost();
     return taken;
   }
+
+  /// What this rank keeps.
+  memory_report memory() const {
+    memory_report kept;
+    std::apply(
+        [&](const auto&... lane) { (std::ranges::for_each(lane.buckets, [&](auto& b) { b.add_to(kept); }), ...); },
+        lanes_);
+    return kept;
+  }
+
+  /// The channel of its own that the scheme sums on.
+  const C& communicator() const { return communicator_; }
 
   int rank() const { return communicator_.rank(); }
   int size() const { return communicator_.size(); }

@@ -12,6 +12,7 @@
 
 #include "../concepts.hpp"
 #include "../error.hpp"
+#include "../memory_report.hpp"
 #include "buffer.hpp"
 #include "elementwise.hpp"
 #include "measurement.hpp"
@@ -92,6 +93,22 @@ class bucket {
   std::int64_t in_flight() const { return launched_ - absorbed_; }
   std::int64_t absorbed() const { return absorbed_; }
   const bucket_statistics& taken() const { return taken_; }
+
+  /// Adds what the bucket keeps.
+  void add_to(memory_report& kept) const {
+    const auto bytes = [](const auto& vectors) {
+      std::size_t sum = 0;
+      for (const buffer<T>& vector : vectors) sum += vector.elements().size_bytes();
+      return sum;
+    };
+    for (const slot& m : ring_)
+      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then}) kept.messages += vector->elements().size_bytes();
+    kept.weights += weights_.elements().size_bytes();
+    kept.predictor += bytes(predictor_state_);
+    kept.rule += bytes(rule_state_);
+    kept.local_rule += bytes(local_rule_state_);
+    kept.merge += bytes(merge_state_);
+  }
 
   /// The true weights, where the averaging looks ahead.
   std::span<const T> weights_of(const piece& p) const { return {weights_.data() + p.offset, p.size}; }
