@@ -1,7 +1,7 @@
 #pragma once
 
-/// Measures what an update costs, and what a sum over ranks costs, with Google Benchmark, which this header needs; it is
-/// not part of syncopate.hpp.
+/// Measures what an update costs, and what a sum over ranks costs, with Google Benchmark, which this header needs; it
+/// is not part of syncopate.hpp.
 ///
 ///     int main(int argc, char** argv) {
 ///       syncopate::benchmark_update(
@@ -53,7 +53,7 @@ struct update_by_hand {
   const T* landed = nullptr;
   T* kept = nullptr;  ///< a second vector that goes with each message
   const T* kept_with_landed = nullptr;
-  std::array<T*, 5> state{};
+  std::array<T*, 7> state{};
 };
 
 /// An update by hand, whose name becomes the column `ratio_to_<name>`.
@@ -118,8 +118,8 @@ struct sum_benchmark_options {
   std::vector<std::int64_t> bytes{4, 64, 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
 };
 
-/// Registers a benchmark of a communicator's sum. Collective, and so is the run. The argument in the benchmark's name is
-/// the size of the message in bytes. Columns:
+/// Registers a benchmark of a communicator's sum. Collective, and so is the run. The argument in the benchmark's name
+/// is the size of the message in bytes. Columns:
 ///
 /// - time: from the start until the sum is complete, by `start_sum` and `wait`; the slowest rank's.
 /// - `bytes_per_second`: of the message.
@@ -167,7 +167,7 @@ class vectors_by_hand {
 
  private:
   std::vector<T> weights_, gradient_;
-  std::array<buffer<T>, 9> own_;
+  std::array<buffer<T>, 11> own_;
   update_by_hand<T> update_;
 };
 
@@ -240,8 +240,7 @@ void measure_update(benchmark::State& state, const MakeScheme& make_scheme,
   });
 
   for (auto _ : state) state.SetIterationTime(turns.round() / static_cast<double>(steps));
-  state.SetBytesProcessed(
-      std::llround(static_cast<double>(state.iterations()) * bytes * static_cast<double>(size)));
+  state.SetBytesProcessed(std::llround(static_cast<double>(state.iterations()) * bytes * static_cast<double>(size)));
   state.counters["bytes_per_parameter"] = bytes;
   state.counters["state_vectors"] =
       static_cast<double>(scheme.memory().state()) / static_cast<double>(sizeof(T) * std::max<std::size_t>(1, size));
@@ -287,9 +286,8 @@ benchmark::internal::Benchmark* benchmark_sum(const std::string& name, C communi
   for (const std::int64_t bytes : options.bytes) {
     // A number that all ranks know: neither too few to judge nor seconds of large messages.
     const std::int64_t iterations = std::clamp<std::int64_t>((std::int64_t{1} << 28) / bytes, 11, 1001);
-    registered = benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) mutable {
-      detail::measure_sum(state, communicator, options);
-    });
+    registered = benchmark::RegisterBenchmark(
+        name.c_str(), [=](benchmark::State& state) mutable { detail::measure_sum(state, communicator, options); });
     registered->Arg(bytes)->Iterations(iterations)->UseManualTime()->Unit(benchmark::kMicrosecond);
   }
   return registered;
@@ -300,7 +298,8 @@ benchmark::internal::Benchmark* benchmark_sum(const std::string& name, C communi
 inline int run_benchmarks(int argc, char** argv, int rank = 0) {
   std::vector<char*> arguments(argv, argv + argc);
   if (rank != 0)
-    std::erase_if(arguments, [](const char* argument) { return std::string_view(argument).starts_with("--benchmark_out"); });
+    std::erase_if(arguments,
+                  [](const char* argument) { return std::string_view(argument).starts_with("--benchmark_out"); });
   auto count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 1;

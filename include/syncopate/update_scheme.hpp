@@ -38,7 +38,7 @@ template <class T, class C, class A>
 struct lane {
   using element = T;
   std::vector<bucket<T, C, A>> buckets;
-  std::vector<std::span<T>> weights;         ///< the user's tensors during a call
+  std::vector<std::span<T>> weights;         ///< the user's tensors in the newest call
   std::vector<std::span<const T>> readable;  ///< likewise: gradients, or weights that are only read
 };
 
@@ -145,14 +145,14 @@ class update_scheme {
       facts.most_in_flight = delay_.most_in_flight();
       facts.schedule = detail::schedule_of(delay_);
       for_each_tensor(weights, [&](auto elements) {
-        tensors_.push_back({elements.size(), sizeof(typename decltype(elements)::value_type)});
+        using T = typename decltype(elements)::value_type;
+        tensors_.push_back({elements.size(), sizeof(T)});
+        positions_.push_back(lane_of<T>().weights.size());
+        lane_of<T>().weights.emplace_back();
+        lane_of<T>().readable.emplace_back();
       });
       facts.tensors = tensors_.size();
       disjoint_.start(tensors_.size());
-      for_each_lane([&](auto& lane) {
-        lane.weights.reserve(tensors_.size());
-        lane.readable.reserve(tensors_.size());
-      });
       bind_weights(weights);
       disjoint_.check();
     } catch (const std::exception& fault) {
@@ -230,9 +230,7 @@ class update_scheme {
     check_model<W>();
     check_model<O>();
     bind_readable(weights, "weights");
-    disjoint_.restart();
     bind_weights(out);
-    disjoint_.restart();
     for_each_lane([&](auto& lane) {
       if constexpr (ranks_differ) {
         take_mean(lane);
@@ -255,7 +253,6 @@ class update_scheme {
     check_model<W>();
     if (finished_) throw usage_error("syncopate: finish was called twice");
     bind_weights(weights);
-    disjoint_.restart();
     land(measured_.taken.steps, [](std::int64_t) { return true; });
     finished_ = true;
     if constexpr (ranks_differ) consensus(weights, weights);
@@ -342,59 +339,56 @@ class update_scheme {
     return std::get<detail::lane<T, C, A>>(lanes_);
   }
 
-  /// Collects the user's tensors in `lane.*member`, if they fit the layout.
-  template <class X, class Collect>
-  void bind(X&& model, const char* what, bool written, Collect collect) {
+  /// Notes where the user's tensors are, if they fit the layout.
+  template <bool Written, class X>
+  void bind(X&& model, const char* what) {
     std::size_t number = 0;
-    try {
-      for_each_tensor(model, [&](auto elements) {
-        const detail::tensor_facts facts{elements.size(), sizeof(typename decltype(elements)::value_type)};
-        if (number == tensors_.size())
-          throw layout_error(std::string("syncopate: there are more ") + what + " than the " +
-                             std::to_string(tensors_.size()) +
-                             " tensors of the layout that was agreed at construction");
+    for_each_tensor(model, [&](auto elements) {
+      using T = typename decltype(elements)::value_type;
+      if (number == tensors_.size())
+        throw layout_error(std::string("syncopate: there are more ") + what + " than the " +
+                           std::to_string(tensors_.size()) + " tensors of the layout that was agreed at construction");
+      if (disjoint_.moved(elements, number, Written)) {
+        const detail::tensor_facts facts{elements.size(), sizeof(T)};
         if (facts != tensors_[number])
           throw layout_error(std::string("syncopate: ") + what + " of tensor " + std::to_string(number) + " have " +
                              facts.text() + ", but the layout that was agreed at construction has " +
                              tensors_[number].text());
-        collect(elements);
-        disjoint_.note(elements, number, written);
-        ++number;
-      });
-      if (number < tensors_.size())
-        throw layout_error(std::string("syncopate: there are ") + what + " of only " + std::to_string(number) +
-                           " of the " + std::to_string(tensors_.size()) +
-                           " tensors of the layout that was agreed at construction");
-    } catch (...) {
-      disjoint_.restart();
-      throw;
-    }
+        static_assert(!Written || !std::is_const_v<typename decltype(elements)::element_type>,
+                      "syncopate: weights must not be const");
+        if constexpr (Written)
+          lane_of<T>().weights[positions_[number]] = elements;
+        else
+          lane_of<T>().readable[positions_[number]] = elements;
+        disjoint_.note(elements, number, Written);
+      }
+      ++number;
+    });
+    if (number < tensors_.size())
+      throw layout_error(std::string("syncopate: there are ") + what + " of only " + std::to_string(number) +
+                         " of the " + std::to_string(tensors_.size()) +
+                         " tensors of the layout that was agreed at construction");
   }
 
   template <class W>
   void bind_weights(W&& weights) {
-    for_each_lane([](auto& lane) { lane.weights.clear(); });
-    bind(weights, "weights", true, [&](auto elements) {
-      using T = typename decltype(elements)::element_type;
-      static_assert(!std::is_const_v<T>, "syncopate: weights must not be const");
-      lane_of<T>().weights.push_back(elements);
-    });
+    bind<true>(weights, "weights");
   }
 
   template <class X>
   void bind_readable(X&& model, const char* what) {
-    for_each_lane([](auto& lane) { lane.readable.clear(); });
-    bind(model, what, false,
-         [&](auto elements) { lane_of<typename decltype(elements)::value_type>().readable.push_back(elements); });
+    bind<false>(model, what);
   }
 
-  /// Cuts the tensors into buckets, last tensor first: the order in which backward produces gradients.
+  /// Cuts the tensors into buckets, last tensor first: the order in which backward produces gradients. Within a bucket
+  /// they keep their own order, in which they most likely lie in memory: processors fetch ahead in that direction.
   template <class T>
   void make_buckets(detail::lane<T, C, A>& lane, std::int64_t most_in_flight, std::size_t bucket_bytes) {
     std::vector<detail::piece> pieces;
     std::size_t bytes = 0;
     const auto close = [&] {
       if (pieces.empty()) return;
+      std::ranges::reverse(pieces);
       lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight);
       lane.buckets.back().start(lane.weights);
       bytes = 0;
@@ -442,6 +436,7 @@ class update_scheme {
   D delay_;
   A averaging_;
   std::vector<detail::tensor_facts> tensors_;
+  std::vector<std::size_t> positions_;  ///< of each tensor among those of its element type
   detail::disjointness disjoint_;
   lanes lanes_;
   detail::measurement measured_;

@@ -102,7 +102,8 @@ class bucket {
       return sum;
     };
     for (const slot& m : ring_)
-      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then}) kept.messages += vector->elements().size_bytes();
+      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then})
+        kept.messages += vector->elements().size_bytes();
     kept.weights += weights_.elements().size_bytes();
     kept.predictor += bytes(predictor_state_);
     kept.rule += bytes(rule_state_);
@@ -321,14 +322,12 @@ class bucket {
     }
   };
 
-  /// The mean that landed last, to be folded into `weight`, which belongs to the bucket's element `offset`.
-  arrival latest(std::int64_t step, const T* weight, std::size_t offset) {
+  /// The mean that landed last, from the bucket's first element on; to be folded into weights that it does not know.
+  arrival latest(std::int64_t step) {
     // Before the first one there is a message that was never used, and is zero.
     const slot& m = absorbed_ > 0 ? at(absorbed_ - 1) : at(launched_);
     arrival result{m.sum.data(), m.scale, m.own.data(), nullptr, m.weights_then.data()};
     if (absorbed_ > 0) result.staleness = static_cast<int>(step - m.step);
-    result = result.advanced_by(offset);
-    result.weight = weight;
     return result;
   }
 
@@ -393,13 +392,15 @@ class bucket {
       for (std::int64_t number = absorbed_; number < launched_; ++number)
         prepared_rules_.push_back(prepare(rule_of(averaging), number));
     const bool ahead = predicts_ahead && looks_ahead_now && in_flight() > 0;
+    const arrival newest = latest(step);
     for (const piece& p : pieces_) {
       const std::size_t group = observes_chunks(averaging) ? chunk_length : p.size;
       for (std::size_t begin = 0; begin < p.size; begin += group) {
         const std::size_t count = std::min(group, p.size - begin), offset = p.offset + begin;
         T* const user = weights[p.tensor].data() + begin;
         T* const weight = predicts_ahead ? weights_.data() + offset : user;
-        const arrival mean = latest(step, weight, offset);
+        arrival mean = newest.advanced_by(offset);
+        mean.weight = weight;
         placed_policies<A, T> here = policies.advanced_by(offset);
         if constexpr (terms > 0) {
           auto& kept = scalars_[p.first_group + begin / chunk_length];

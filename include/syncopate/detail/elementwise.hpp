@@ -30,7 +30,8 @@ inline constexpr std::size_t chunk_length = 512;
 /// The same for the rest of a tensor.
 inline constexpr std::size_t small_chunk_length = 16;
 
-/// Calls `body(begin + i)` for i in [0, N); iterations are independent.
+/// Calls `body(i)` for N values of i from `begin` on; iterations are independent. (Counted from zero, clang merges the
+/// loop with the one around it, forgets the pragma, and leaves what has a square root scalar.)
 template <std::size_t N, class Body>
 SYNCOPATE_ALWAYS_INLINE void for_each_element_of_chunk(std::size_t begin, Body& body) {
 #if defined(__clang__)
@@ -38,7 +39,7 @@ SYNCOPATE_ALWAYS_INLINE void for_each_element_of_chunk(std::size_t begin, Body& 
 #pragma clang diagnostic ignored "-Wpass-failed"  // a user's formula that cannot be vectorised is no fault
 #endif
   SYNCOPATE_INDEPENDENT_ITERATIONS
-  for (std::size_t i = 0; i < N; ++i) body(begin + i);
+  for (std::size_t i = begin; i < begin + N; ++i) body(i);
 #if defined(__clang__)
 #pragma clang diagnostic pop
 #endif

@@ -26,7 +26,7 @@ double vectors_moved([[maybe_unused]] const A& averaging, const statistics& take
   }
   absorb += then * read;
   if constexpr (!ahead) absorb += own * read;
-  if constexpr (observed_terms<P, T> > 0) {
+  if constexpr (observed_terms < P, T >> 0) {
     bool again = true;  // the sums over a tensor come before the loop
     if constexpr (requires { averaging.predictor.per; }) again = averaging.predictor.per == granularity::tensor;
     if (again) absorb += read + predictor / 2;
