@@ -27,7 +27,8 @@ struct sign_agreement {
   template <class T>
   constexpr T predict(const syncopate::landed<T>& m, T& history) const {
     history += T(gain) * (m.mean - history);
-    return m.mean * history > T(0) ? m.mean : T(0.5) * m.mean;
+    const T half = T(0.5) * m.mean;
+    return half + (m.mean * history > T(0) ? half : T(0));
   }
 };
 
@@ -56,7 +57,8 @@ struct sign_agreement_by_hand : parts::predictor {
     void look(const syncopate::update_by_hand<T>&, std::size_t, std::size_t) {}
     T operator()(const parts::known<T>& k, T& history, T&) const {
       history += T(0.1) * (k.mean - history);
-      return k.mean * history > T(0) ? k.mean : T(0.5) * k.mean;
+      const T half = T(0.5) * k.mean;
+      return half + (k.mean * history > T(0) ? half : T(0));
     }
   };
 };

@@ -42,8 +42,14 @@
 /// - `void validate() const;` Throws `configuration_error` where hyper-parameters make no sense; checked at
 ///   construction and at each step.
 ///
-/// Formulas must not branch on data that only `prepare` needs, must not call what cannot be inlined, and should have
-/// at most one product per addition, so that a compiler that contracts `a * b + c` rounds them alike everywhere.
+/// What keeps a formula fast, that is, vectorised:
+///
+/// - no call that cannot be inlined; the compiler's own functions such as `std::abs` are none;
+/// - branches as conditional expressions that choose between values that are needed anyway, or zero:
+///   `const T half = T(0.5) * m.mean; return half + (same_sign ? half : T(0));`. What only one arm needs, g++ computes
+///   for those elements only, one by one, since the other ones might raise a floating-point trap;
+/// - `landed::staleness` and hyper-parameters may be asked for freely: they are the same for all elements;
+/// - at most one product per addition, so that a compiler that contracts `a * b + c` rounds it alike everywhere.
 namespace syncopate {
 
 /// What is known of one parameter when a mean has arrived.

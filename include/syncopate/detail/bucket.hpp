@@ -378,7 +378,7 @@ class bucket {
   template <bool Arrived>
   void arrive(const A& averaging, std::int64_t step, std::span<const std::span<T>> weights, bool looks_ahead_now) {
     const bool fresh = Arrived && at(absorbed_ - 1).step == step;
-    if (!predicts_ahead && !std::same_as<P, absent> && fresh)
+    if (!predicts_ahead && fresh)
       arrive<Arrived, !predicts_ahead>(averaging, step, weights, looks_ahead_now);
     else
       arrive<Arrived, false>(averaging, step, weights, looks_ahead_now);
@@ -425,15 +425,18 @@ class bucket {
     if (ahead) ++looked_ahead_;
   }
 
-  /// Folds a mean into the weights.
+  /// Folds a mean into the weights. Which of fresh and late it is, is known outside the loop, so that a formula may
+  /// ask.
   template <bool Fresh>
   static void absorb(const A& averaging, const placed_policies<A, T>& policies, const arrival& mean, T* weight,
                      std::size_t count) {
     const A formulas = averaging;
     with_bound<Fresh>(policies, [=](auto with_at) {
+      arrival known = mean;
+      if constexpr (!predicts_ahead) known.staleness = Fresh ? 0 : std::max(1, mean.staleness);
       for_each_element(count, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
         const auto with = with_at(i);
-        const landed<T> m = mean.at(i);
+        const landed<T> m = known.at(i);
         formulas.absorb(weight[i], m, with);
         if constexpr (predicts_ahead && state_vectors < P >> 0) with.predict(m);  // for its history
       });
