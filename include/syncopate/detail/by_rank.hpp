@@ -14,7 +14,7 @@ std::string by_rank(int ranks, Describe describe) {
   std::vector<std::vector<int>> by;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string text = describe(rank);
-    const auto found = std::ranges::find(said, text);
+    const auto found = std::find(said.begin(), said.end(), text);
     if (found == said.end()) {
       said.push_back(text);
       by.push_back({rank});

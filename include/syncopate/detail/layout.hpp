@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,13 +37,13 @@ class disjointness {
   template <class T>
   bool moved(std::span<T> elements, std::size_t number, bool written) const {
     const extent& known = known_[2 * number + written];
-    return known.begin != elements.data() || known.size != elements.size() || known.element_bytes != sizeof(T);
+    return known.begin != address(elements) || known.size != elements.size() || known.element_bytes != sizeof(T);
   }
 
   /// Notes where the weights (`written`) or the gradient of a tensor are now.
   template <class T>
   void note(std::span<T> elements, std::size_t number, bool written) {
-    known_[2 * number + written] = {elements.data(), elements.size(), sizeof(T), number, written};
+    known_[2 * number + written] = {address(elements), elements.size(), sizeof(T), number, written};
     changed_ = true;
   }
 
@@ -54,29 +53,34 @@ class disjointness {
     sorted_.clear();
     for (const extent& e : known_)
       if (e.size > 0) sorted_.push_back(e);
-    std::ranges::sort(sorted_, std::less<>{}, &extent::begin);
+    std::sort(sorted_.begin(), sorted_.end(), [](const extent& a, const extent& b) { return a.begin < b.begin; });
     const extent* furthest_written = nullptr;
     const extent* furthest = nullptr;
     for (const extent& e : sorted_) {
       const extent* const other = e.written ? furthest : furthest_written;
-      if (other && std::less<>{}(e.begin, other->end()))
+      if (other && e.begin < other->end())
         throw layout_error("syncopate: " + other->text() + " and " + e.text() +
                            " share memory: weights must overlap neither gradients nor each other");
-      if (!furthest || std::less<>{}(furthest->end(), e.end())) furthest = &e;
-      if (e.written && (!furthest_written || std::less<>{}(furthest_written->end(), e.end()))) furthest_written = &e;
+      if (!furthest || furthest->end() < e.end()) furthest = &e;
+      if (e.written && (!furthest_written || furthest_written->end() < e.end())) furthest_written = &e;
     }
     changed_ = false;
   }
 
  private:
+  template <class T>
+  static std::uintptr_t address(std::span<T> elements) {
+    return reinterpret_cast<std::uintptr_t>(elements.data());
+  }
+
   struct extent {
-    const void* begin = nullptr;
+    std::uintptr_t begin = 0;
     std::size_t size = 0;           ///< number of elements
     std::size_t element_bytes = 0;  ///< 0: not noted yet
     std::size_t number = 0;
     bool written = false;
 
-    const void* end() const { return static_cast<const std::byte*>(begin) + size * element_bytes; }
+    std::uintptr_t end() const { return begin + size * element_bytes; }
     std::string text() const {
       return (written ? "weights of tensor " : "gradient of tensor ") + std::to_string(number);
     }

@@ -95,7 +95,8 @@ class thread_channel {
 
     pending_[oldest_++ % pending_.size()] = nullptr;
     if (operation.state == phase::failed) return operation;
-    if (std::ranges::any_of(operation.contributions, [&](const contribution& c) { return c.call != what; })) {
+    if (std::any_of(operation.contributions.begin(), operation.contributions.end(),
+                    [&](const contribution& c) { return c.call != what; })) {
       fail(operation, operation.disagreement(), false);
     } else {
       operation.do_part = do_part;
