@@ -210,7 +210,9 @@ void measure_update(benchmark::State& state, const MakeScheme& make_scheme,
   constexpr std::int64_t enough = 1 << 17;
   const auto periods = std::max<std::int64_t>(1, enough / (std::max<std::int64_t>(1, state.range(0)) * options.period));
   const std::int64_t steps = periods * options.period;
+  statistics settled;  // messages are in flight by then
   for (std::int64_t step = 0; step < 8 * options.period; ++step) {
+    if (step == 4 * options.period) settled = scheme.statistics();
     scheme.step(weights, gradient);
     if (!options.against.empty()) by_hand.run(options.against.front().update);
   }
@@ -229,12 +231,12 @@ void measure_update(benchmark::State& state, const MakeScheme& make_scheme,
     turns.add([&] {
       for (std::int64_t step = 0; step < steps; ++step) by_hand.run(other.update);
     });
-  const double bytes = sizeof(T) * vectors_moved<T>(scheme.averaging(), scheme.statistics());
-  const auto copied = static_cast<std::size_t>(std::ceil(bytes / 2 * static_cast<double>(size)));
-  std::vector<std::byte> source(copied), target(copied);
+  const double bytes = sizeof(T) * vectors_moved<T>(scheme.averaging(), settled, scheme.statistics());
+  const buffer<T> source(static_cast<std::size_t>(std::ceil(bytes / sizeof(T) / 2 * static_cast<double>(size))));
+  const buffer<T> target(source.size());
   turns.add([&] {
     for (std::int64_t step = 0; step < steps; ++step) {
-      std::memcpy(target.data(), source.data(), copied);
+      std::memcpy(target.data(), source.data(), source.elements().size_bytes());
       benchmark::ClobberMemory();
     }
   });

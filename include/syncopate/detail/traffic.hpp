@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "../concepts.hpp"
 #include "../statistics.hpp"
 #include "roles.hpp"
@@ -7,9 +9,9 @@
 namespace syncopate::detail {
 
 /// Vectors as large as the weights that one step of a scheme has to read or write, at least: what is read and written
-/// counts twice, what several formulas of one loop share counts once. A mean over the steps that were taken.
+/// counts twice, what several formulas of one loop share counts once. A mean over the steps between two statistics.
 template <Element T, class A>
-double vectors_moved([[maybe_unused]] const A& averaging, const statistics& taken) {
+double vectors_moved([[maybe_unused]] const A& averaging, const statistics& before, const statistics& after) {
   using P = predictor_type<A>;
   constexpr bool moves = advances<A, T>, ahead = looks_ahead<A, T>;
   constexpr double own = any_keeps_own<A>, then = any_keeps_weights<A>;
@@ -31,11 +33,12 @@ double vectors_moved([[maybe_unused]] const A& averaging, const statistics& take
     if constexpr (requires { averaging.predictor.per; }) again = averaging.predictor.per == granularity::tensor;
     if (again) absorb += read + predictor / 2;
   }
-  if (taken.steps == 0) return 0;
-  const auto steps = static_cast<double>(taken.steps), launched = static_cast<double>(taken.launched),
-             absorbed = static_cast<double>(taken.absorbed);
-  double all = advance + message * launched / steps + absorb * absorbed / steps;
-  if constexpr (ahead) all += write + (own + then) * read * (launched - absorbed) + local_rule;
+  const auto per_step = [&](std::int64_t statistics::*counter) {
+    return static_cast<double>(after.*counter - before.*counter) / static_cast<double>(after.steps - before.steps);
+  };
+  double all = advance + message * per_step(&statistics::launched) + absorb * per_step(&statistics::absorbed);
+  if constexpr (ahead)
+    all += write + (own + then) * read * static_cast<double>(after.launched - after.absorbed) + local_rule;
   return all;
 }
 
