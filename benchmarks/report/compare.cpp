@@ -65,6 +65,7 @@ bool compare(std::ostream& out, const results& before, const results& after, std
     if (!other) continue;
     for (const benchmark_result* side : {&one, other})
       if (!side->error.empty()) out << format("%-*s  failed: ", columns, one.name.c_str()) << side->error << "\n";
+    failed += fail_above && !other->error.empty();
     std::string name = one.name;
     const auto row = [&](const std::string& value) {
       if (!one.has(value) || !other->has(value)) return;
@@ -82,7 +83,7 @@ bool compare(std::ostream& out, const results& before, const results& after, std
   print_missing(out, before, after);
   print_missing(out, after, before);
   out << format("%d of %d values differ by more than the noise, which repetitions of the same show.\n", differ, values);
-  if (failed > 0) out << format("%d of them grew by more than %g %%.\n", failed, *fail_above);
+  if (failed > 0) out << format("%d grew by more than %g %%, or failed.\n", failed, *fail_above);
   return failed == 0;
 }
 

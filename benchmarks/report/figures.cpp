@@ -45,7 +45,7 @@ struct sized_result {
 std::vector<sized_result> sized_results(const results& file, auto&& wanted) {
   std::vector<sized_result> found;
   for (const benchmark_result& one : file.benchmarks)
-    if (const auto name = sized(one.name); name && one.has("time") && wanted(one)) found.push_back({*name, &one});
+    if (const auto name = sized(one.name); name && wanted(one)) found.push_back({*name, &one});
   return found;
 }
 
@@ -162,7 +162,7 @@ void add_sums(std::vector<figure>& figures, const results& file) {
   }
   figure both{
       "From the start of a sum over ranks until the slowest rank has it.",
-      times.plots({.title = "", .x_label = "bytes", .y_label = "microseconds", .curves = {}, .logarithmic = true},
+      times.plots({.title = "time: ", .x_label = "bytes", .y_label = "microseconds", .curves = {}, .logarithmic = true},
                   reference)};
   for (const std::string& other : others) {
     grouped_points ratios;
@@ -193,15 +193,21 @@ void add_headers(std::vector<figure>& figures, const results& file) {
   if (!plot.bars.empty()) figures.push_back({"Lines are counted after preprocessing.", {std::move(plot)}});
 }
 
-/// Anything else: one curve for each name.
+/// Anything else: one curve for each name that ends with a number, a bar for those that do not.
 void add_others(std::vector<figure>& figures, const results& file) {
-  const auto others =
-      sized_results(file, [](const auto& one) { return !one.has("bytes_per_second") && !one.has("lines"); });
+  const auto is_other = [](const auto& one) {
+    return one.has("time") && !one.has("bytes_per_second") && !one.has("lines");
+  };
   grouped_points times;
-  for (const auto& [name, result] : others) times.add(name.joined(), name.joined(), name.size, 1e6 * (*result)["time"]);
-  figure all{"Time against the number that ends the benchmark's name.", {}};
-  all.plots =
-      times.plots({.title = "", .x_label = "", .y_label = "microseconds", .curves = {}, .logarithmic = true}, "");
+  for (const auto& [name, result] : sized_results(file, is_other))
+    times.add(name.joined(), name.joined(), name.size, 1e6 * (*result)["time"]);
+  figure all{"Time against the number that ends the benchmark's name; and the time of those without one.", {}};
+  all.plots = times.plots({.title = "", .x_label = "", .y_label = "microseconds", .curves = {}}, "");
+  bar_plot bars{.title = "time", .x_label = "microseconds", .bars = {}};
+  for (const benchmark_result& one : file.benchmarks)
+    if (is_other(one) && !sized(one.name))
+      bars.bars.push_back({one.name, 1e6 * one["time"], text_of_time(one["time"])});
+  if (!bars.bars.empty()) all.plots.emplace_back(std::move(bars));
   add_if_drawn(figures, std::move(all));
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -53,11 +54,24 @@ void add_run(const json& run, benchmark_result& result) {
     if (value.is_number() && !about.contains(key)) result.values[key].push_back(value.get<double>());
 }
 
+/// Google Benchmark writes numbers that are none, such as the variation of a counter that is 0, as JSON has no word
+/// for.
+json parsed(std::istream& in) {
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  static const std::regex no_number("(\": )-?(NaN|Infinity)\\b");
+  return json::parse(std::regex_replace(text, no_number, "$1null"));
+}
+
 results read(const json& document) {
   results read;
   for (const auto& [key, value] : document.at("context").items()) read.context.emplace_back(key, text_of(key, value));
   read.program = std::filesystem::path(document.at("context").at("executable").get<std::string>()).filename().string();
-  for (const json& run : document.at("benchmarks")) {
+  // With --benchmark_enable_random_interleaving, the file has them in the order in which they ended.
+  std::vector<json> runs = document.at("benchmarks");
+  std::ranges::stable_sort(runs, {}, [](const json& run) {
+    return std::pair(run.value("family_index", 0), run.value("per_family_instance_index", 0));
+  });
+  for (const json& run : runs) {
     if (run.value("run_type", "iteration") != "iteration") continue;  // what Google Benchmark makes of repetitions
     const std::string name = shortened(run.at("name"));
     auto result = std::ranges::find(read.benchmarks, name, &benchmark_result::name);
@@ -74,7 +88,7 @@ results read_results(const std::string& file) {
   std::ifstream in(file);
   if (!in) throw syncopate::error("syncopate: cannot read " + file);
   try {
-    results all = read(json::parse(in));
+    results all = read(parsed(in));
     all.file = file;
     if (!all.benchmarks.empty()) return all;
   } catch (const json::exception& fault) {

@@ -25,7 +25,7 @@ struct results {
   std::string program;
   /// Machine, date, and whatever else the program says of itself, as text.
   std::vector<std::pair<std::string, std::string>> context;
-  std::vector<benchmark_result> benchmarks;  ///< in the order of the file
+  std::vector<benchmark_result> benchmarks;  ///< in the order in which they were registered
 };
 
 /// Reads what --benchmark_out writes as JSON. Throws `syncopate::error` if the file is something else, or holds no
