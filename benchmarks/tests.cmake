@@ -2,6 +2,13 @@
 set(benchmark_tests ${CMAKE_CURRENT_LIST_DIR}/tests)
 set(expect ${PROJECT_SOURCE_DIR}/examples/fashion_mnist/tests/expect.cmake)  # exit code and output of a command
 
+# That updates by hand do what schemes do: the differences in the weights, written 12.3n or 0, are not of a thousandth.
+if(TARGET update_overhead_check)
+  syncopate_add_test(NAME benchmark/update_overhead TIMEOUT 60
+                     COMMAND update_overhead_check --benchmark_filter=/1024/ --benchmark_counters_tabular=false)
+  set_tests_properties(benchmark/update_overhead PROPERTIES FAIL_REGULAR_EXPRESSION "difference=[0-9.]*[1-9][0-9.]*m? ")
+endif()
+
 if(TARGET communicators)
   syncopate_add_mpi_test(
     NAME benchmark/communicators RANKS 2 TIMEOUT 60 COMMAND $<TARGET_FILE:communicators> --benchmark_filter=/4/

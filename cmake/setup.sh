@@ -1,17 +1,20 @@
-# Sourced by demo.sh and test.sh: installs what is missing on Debian or Ubuntu. POSIX sh.
+# Sourced by demo.sh, benchmark.sh and test.sh: installs what is missing on Debian or Ubuntu. POSIX sh.
 # shellcheck shell=sh disable=SC2034
 
 # To build and run the example.
 demo_packages="g++ cmake ninja-build libboost-dev libboost-iostreams-dev libxtensor-dev libxtensor-blas-dev \
 libopenblas-dev libcli11-dev nlohmann-json3-dev dataset-fashion-mnist"
-# To build and run everything else as well.
-test_packages="$demo_packages libboost-mpi-dev libboost-serialization-dev libopenmpi-dev openmpi-bin libmpich-dev mpich \
-libeigen3-dev catch2 libbenchmark-dev"
+# To build and run the benchmarks.
+benchmark_packages="g++ cmake ninja-build libboost-mpi-dev libboost-serialization-dev libopenmpi-dev openmpi-bin \
+libxtensor-dev libeigen3-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev gnuplot-nox valgrind"
+# To build and run everything.
+test_packages="$demo_packages $benchmark_packages libmpich-dev mpich catch2"
 
 # need PACKAGE...: returns when all are installed, or stops the script with the list of those that are not.
 need() {
   missing=""
   for package; do
+    case " $missing " in *" $package "*) continue ;; esac
     case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true) in
       installed*) ;;
       *) missing="$missing $package" ;;

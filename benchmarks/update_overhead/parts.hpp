@@ -124,14 +124,16 @@ struct smoothing : predictor {
 
   template <class T>
   struct by_hand {
-    void look(const update_by_hand<T>&, std::size_t, std::size_t) {}
-    T operator()(const known<T>& k, T& smoothed, T&) const { return smoothed += T(gain) * (k.mean - smoothed); }
+    T a = 1;
+    void look(const update_by_hand<T>& x, std::size_t, std::size_t) { a = x.step > 1 ? T(gain) : T(1); }
+    T operator()(const known<T>& k, T& smoothed, T&) const { return smoothed += a * (k.mean - smoothed); }
   };
   template <class S, class T>
   struct statements {
     auto& operator()(auto& x) {
       auto& smoothed = x.state[0];
-      S::set(smoothed, smoothed + T(gain) * (x.landed - smoothed));
+      const T a = x.step > 1 ? T(gain) : T(1);
+      S::set(smoothed, smoothed + a * (x.landed - smoothed));
       return smoothed;
     }
   };
@@ -228,11 +230,15 @@ struct adaptive_smoothing : predictor {
       if (deviations.empty()) deviations.resize(x.size / (end - begin));
       a = T(next_gain(x.step, signals, errors, deviations[begin / (end - begin)]));
     }
-    T operator()(const known<T>& k, T& smoothed, T& signal) const {
-      const T error = k.mean - smoothed;
-      signal += T(phi) * (error - signal);
-      return smoothed += a * error;
-    }
+    struct formula {
+      T a;
+      T operator()(const known<T>& k, T& smoothed, T& signal) const {
+        const T error = k.mean - smoothed;
+        signal += T(phi) * (error - signal);
+        return smoothed += a * error;
+      }
+    };
+    explicit operator formula() const { return {a}; }
   };
   template <class S, class T>
   struct statements {

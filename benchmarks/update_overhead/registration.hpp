@@ -42,6 +42,15 @@ void send(update_by_hand<T>& x) {
   }
 }
 
+/// What a loop takes of a predictor: a copy, without what is only looked at between loops.
+template <class ByHand>
+auto formula_of(const ByHand& predictor) {
+  if constexpr (requires { typename ByHand::formula; })
+    return typename ByHand::formula(predictor);
+  else
+    return predictor;
+}
+
 /// Calls `loop(begin, end)`, for the stretches that the predictor wants to look at first.
 template <class Predictor, class ByHand, class T, class Loop>
 [[gnu::always_inline]] inline void by_stretch(update_by_hand<T>& x, ByHand& predictor, Loop loop) {
@@ -65,7 +74,7 @@ struct committed_by_hand {
     if (x.step == 0) return;
     const typename Rule::template by_hand<T> apply(x.step - 1);
     by_stretch<Predictor>(x, predict, [&](std::size_t begin, std::size_t end) {
-      const auto predict_here = predict;
+      const auto predict_here = formula_of(predict);
       T* __restrict const w = x.weights;
       const T* __restrict const m = x.landed;
       const T* __restrict const then = x.kept_with_landed;
@@ -129,7 +138,7 @@ struct looking_ahead_by_hand {
     const typename Rule::template by_hand<T> apply(x.step - 1), apply_ahead(x.step);
     const typename parts::sgd::by_hand<T> apply_locally(x.step);
     by_stretch<Predictor>(x, predict, [&](std::size_t begin, std::size_t end) {
-      const auto predict_here = predict;
+      const auto predict_here = formula_of(predict);
       T* __restrict const user = x.weights;
       T* __restrict const w = x.state[4];
       const T* __restrict const m = x.landed;
@@ -290,9 +299,11 @@ void weight_averaging() {
 template <class Policy>
 void each_rule_and_element(auto add) {
   add.template operator()<Policy, parts::sgd, float>();
+#ifndef ONE_RULE_AND_ELEMENT
   add.template operator()<Policy, parts::adamw, float>();
   add.template operator()<Policy, parts::sgd, double>();
   add.template operator()<Policy, parts::adamw, double>();
+#endif
 }
 template <class... Policies>
 void each(auto add) {

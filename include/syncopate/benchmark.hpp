@@ -76,8 +76,7 @@ struct update_benchmark_options {
   std::function<X(std::size_t)> make_tensor = [](std::size_t size) { return X(size); };
   /// Steps after which a scheme does the same again, such as `periodic_delay::period`: they are timed together.
   std::int64_t period = 1;
-  /// How often to measure; 0: as often as Google Benchmark finds necessary. Ranks of one communicator must measure
-  /// equally often: there it must not be 0.
+  /// How often to measure; 0: 9 to 999 times, by the size alone, since ranks must measure equally often.
   std::int64_t iterations = 0;
 };
 
@@ -130,6 +129,9 @@ benchmark::internal::Benchmark* benchmark_sum(const std::string& name, C communi
                                               sum_benchmark_options options = {});
 
 namespace detail {
+
+/// A number of measurements that all ranks know: neither too few to judge by nor too many to wait for.
+inline std::int64_t iterations(std::int64_t wanted) { return std::clamp<std::int64_t>(wanted, 9, 999); }
 
 /// The slowest rank's time. Collective: ranks leave it together.
 template <class C>
@@ -201,10 +203,6 @@ void measure_update(benchmark::State& state, const MakeScheme& make_scheme,
   const auto weights_now = [&] { return std::span<const T>(elements(weights)); };
   vectors_by_hand<T> by_hand(weights_now(), elements(gradient));
   auto scheme = make_scheme(weights);
-  if (scheme.size() > 1 && options.iterations == 0) {
-    state.SkipWithError("ranks must measure equally often: set update_benchmark_options::iterations");
-    return;
-  }
 
   // Steps that are timed together: whole periods, and so many that the clock does not matter.
   constexpr std::int64_t enough = 1 << 17;
@@ -275,22 +273,27 @@ void measure_sum(benchmark::State& state, C& communicator, const sum_benchmark_o
 template <class X, class MakeScheme>
 benchmark::internal::Benchmark* benchmark_update(const std::string& name, MakeScheme make_scheme,
                                                  update_benchmark_options<X> options) {
-  auto* const registered = benchmark::RegisterBenchmark(
-      name.c_str(), [=](benchmark::State& state) { detail::measure_update<X>(state, make_scheme, options); });
-  for (const std::int64_t size : options.sizes) registered->Arg(size);
-  if (options.iterations > 0) registered->Iterations(options.iterations);
-  return registered->UseManualTime()->Unit(benchmark::kMicrosecond);
+  benchmark::internal::Benchmark* registered = nullptr;
+  for (const std::int64_t size : options.sizes) {
+    const std::int64_t by_size = detail::iterations((std::int64_t{1} << 27) / std::max<std::int64_t>(1, size));
+    registered = benchmark::RegisterBenchmark(
+        name.c_str(), [=](benchmark::State& state) { detail::measure_update<X>(state, make_scheme, options); });
+    registered->Arg(size)->Iterations(options.iterations > 0 ? options.iterations : by_size);
+    registered->UseManualTime()->Unit(benchmark::kMicrosecond);
+  }
+  return registered;
 }
 
 template <class C>
 benchmark::internal::Benchmark* benchmark_sum(const std::string& name, C communicator, sum_benchmark_options options) {
   benchmark::internal::Benchmark* registered = nullptr;
   for (const std::int64_t bytes : options.bytes) {
-    // A number that all ranks know: neither too few to judge nor seconds of large messages.
-    const std::int64_t iterations = std::clamp<std::int64_t>((std::int64_t{1} << 28) / bytes, 11, 1001);
     registered = benchmark::RegisterBenchmark(
         name.c_str(), [=](benchmark::State& state) mutable { detail::measure_sum(state, communicator, options); });
-    registered->Arg(bytes)->Iterations(iterations)->UseManualTime()->Unit(benchmark::kMicrosecond);
+    registered->Arg(bytes)
+        ->Iterations(detail::iterations((std::int64_t{1} << 28) / bytes))
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
   }
   return registered;
 }
