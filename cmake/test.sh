@@ -9,7 +9,8 @@ source_dir=$(cd "$(dirname "$0")/.." && pwd)
 need $test_packages
 
 build_dir=${SYNCOPATE_BUILD:-$source_dir/build/test}
-cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSYNCOPATE_TESTS=ON \
+  -DSYNCOPATE_BENCHMARKS=ON -DSYNCOPATE_EXAMPLES=ON "$@"
 cmake --build "$build_dir" --parallel "$(nproc)"
 cd "$build_dir"
 exec ctest --parallel 2 --output-on-failure
