@@ -139,7 +139,8 @@ class update_scheme {
     detail::scheme_facts facts{};
     facts.version = version;
     facts.bucket_bytes = bucket_bytes;
-    facts.scheme = detail::hash_of(std::string(typeid(Elements).name()) + typeid(D).name() + typeid(A).name());
+    facts.scheme =
+        detail::hash_of(typeid(A).name(), detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name())));
     try {
       validate();
       facts.most_in_flight = delay_.most_in_flight();

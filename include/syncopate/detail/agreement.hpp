@@ -28,8 +28,8 @@ struct scheme_facts {
   std::array<char, 456> fault;    ///< what is wrong with this rank's arguments, as text that ends with a zero
 };
 
-constexpr std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+/// FNV-1a; goes on from `hash`.
+constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 14695981039346656037u) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return hash;
 }
