@@ -183,8 +183,7 @@ class bucket {
 
   /// Lets messages in flight progress.
   void poll() {
-    for (std::int64_t number = absorbed_; number < launched_; ++number)
-      if (!test(at(number))) return;
+    for (std::int64_t number = absorbed_; number < launched_; ++number) test(at(number));
   }
 
  private:
