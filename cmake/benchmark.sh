@@ -36,13 +36,13 @@ if [ "${1-}" = compare ]; then
   exit
 fi
 
-programs="engine_overhead compile_time update_overhead"
+programs="compile_time engine_overhead instructions_o3 update_overhead"
 if [ "${1-}" = --quick ]; then
   shift
   # Numbers of six or more digits are left out.
   set -- "--benchmark_filter=-/[0-9]{6,}(/|\$)" --benchmark_min_time=0.01 "$@"
 else
-  programs="$programs update_overhead_o2"
+  programs="$programs instructions_o2 update_overhead_o2"
   set -- --benchmark_min_time=0.1 --benchmark_repetitions=3 --benchmark_display_aggregates_only=true "$@"
 fi
 # shellcheck disable=SC2086  # a list of words, on purpose

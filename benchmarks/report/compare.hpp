@@ -7,7 +7,7 @@
 
 namespace benchmark_report {
 
-/// Prints a table of times and of counters named ratio_*, old and new, of the benchmarks that both have. Returns
+/// Prints a table of times and of ratios, old and new, of the benchmarks that both have. Returns
 /// whether none of them grew by more than `fail_above` percent, and by more than its noise.
 ///
 /// Noise is three times the median absolute deviation over repetitions, in the noisier file: about two standard

@@ -11,6 +11,22 @@
 namespace benchmark_report {
 namespace {
 
+enum class kind { update, sum, header, instructions, other };
+
+kind kind_of(const benchmark_result& one) {
+  if (one.has("bytes_per_second")) return one.has("bytes_per_parameter") ? kind::update : kind::sum;
+  if (one.has("lines")) return kind::header;
+  if (one.has("instruction_ratio_to_hand_fused")) return kind::instructions;
+  return kind::other;
+}
+
+std::vector<const benchmark_result*> results_of(kind wanted, const results& file) {
+  std::vector<const benchmark_result*> found;
+  for (const benchmark_result& one : file.benchmarks)
+    if (one.has("time") && kind_of(one) == wanted) found.push_back(&one);
+  return found;
+}
+
 /// A name such as path/of/parts/1024.
 struct sized_name {
   std::vector<std::string> parts;
@@ -42,10 +58,10 @@ struct sized_result {
   const benchmark_result* result;
 };
 
-std::vector<sized_result> sized_results(const results& file, auto&& wanted) {
+std::vector<sized_result> sized_results_of(kind wanted, const results& file) {
   std::vector<sized_result> found;
-  for (const benchmark_result& one : file.benchmarks)
-    if (const auto name = sized(one.name); name && wanted(one)) found.push_back({*name, &one});
+  for (const benchmark_result* one : results_of(wanted, file))
+    if (const auto name = sized(one->name)) found.push_back({*name, one});
   return found;
 }
 
@@ -126,7 +142,7 @@ bar_plot ratio_bars(const std::vector<sized_result>& updates, const std::string&
 }
 
 void add_updates(std::vector<figure>& figures, const results& file) {
-  const auto updates = sized_results(file, [](const auto& one) { return one.has("bytes_per_parameter"); });
+  const auto updates = sized_results_of(kind::update, file);
   figure ratios{"Whole steps next to other code for the same update, timed in turns.", {}};
   for (const std::string& other : ratios_of(updates))
     if (other != "memcpy") ratios.plots.emplace_back(ratio_bars(updates, other));
@@ -148,8 +164,7 @@ void add_updates(std::vector<figure>& figures, const results& file) {
 }
 
 void add_sums(std::vector<figure>& figures, const results& file) {
-  const auto sums = sized_results(
-      file, [](const auto& one) { return one.has("bytes_per_second") && !one.has("bytes_per_parameter"); });
+  const auto sums = sized_results_of(kind::sum, file);
   const auto line = [](const sized_name& name) { return name.parts.back(); };
   const auto group = [](const sized_name& name) { return name.joined(name.parts.size() - 1); };
   const std::set<std::string> others = ratios_of(sums);
@@ -183,30 +198,34 @@ void add_sums(std::vector<figure>& figures, const results& file) {
 
 void add_headers(std::vector<figure>& figures, const results& file) {
   bar_plot plot{.title = "time to check a file that includes a header and nothing else", .x_label = "ms", .bars = {}};
-  for (const benchmark_result& one : file.benchmarks) {
-    if (!one.has("lines")) continue;
-    std::string text = format("%.0f lines", one["lines"]);
-    for (const auto& [value, numbers] : one.values)
+  for (const benchmark_result* one : results_of(kind::header, file)) {
+    std::string text = format("%.0f lines", (*one)["lines"]);
+    for (const auto& [value, numbers] : one->values)
       if (value.starts_with("ratio_to_")) text += format(", %.2f of %s", median(numbers), value.c_str() + 9);
-    plot.bars.push_back({one.name.substr(one.name.find('/') + 1), 1e3 * one["time"], text});
+    plot.bars.push_back({one->name.substr(one->name.find('/') + 1), 1e3 * (*one)["time"], text});
   }
   if (!plot.bars.empty()) figures.push_back({"Lines are counted after preprocessing.", {std::move(plot)}});
 }
 
+void add_instructions(std::vector<figure>& figures, const results& file) {
+  bar_plot plot{.title = "instructions / instructions of the loop by hand", .x_label = "", .bars = {}, .mark = 1};
+  for (const benchmark_result* one : results_of(kind::instructions, file)) {
+    const double ratio = (*one)["instruction_ratio_to_hand_fused"];
+    plot.bars.push_back({one->name.substr(one->name.find('/') + 1), ratio, format("%.2f", ratio)});
+  }
+  if (!plot.bars.empty()) figures.push_back({"Instructions are counted by valgrind.", {std::move(plot)}});
+}
+
 /// Anything else: one curve for each name that ends with a number, a bar for those that do not.
 void add_others(std::vector<figure>& figures, const results& file) {
-  const auto is_other = [](const auto& one) {
-    return one.has("time") && !one.has("bytes_per_second") && !one.has("lines");
-  };
   grouped_points times;
-  for (const auto& [name, result] : sized_results(file, is_other))
+  for (const auto& [name, result] : sized_results_of(kind::other, file))
     times.add(name.joined(), name.joined(), name.size, 1e6 * (*result)["time"]);
   figure all{"Time against the number that ends the benchmark's name; and the time of those without one.", {}};
   all.plots = times.plots({.title = "", .x_label = "", .y_label = "microseconds", .curves = {}}, "");
   bar_plot bars{.title = "time", .x_label = "microseconds", .bars = {}};
-  for (const benchmark_result& one : file.benchmarks)
-    if (is_other(one) && !sized(one.name))
-      bars.bars.push_back({one.name, 1e6 * one["time"], text_of_time(one["time"])});
+  for (const benchmark_result* one : results_of(kind::other, file))
+    if (!sized(one->name)) bars.bars.push_back({one->name, 1e6 * (*one)["time"], text_of_time((*one)["time"])});
   if (!bars.bars.empty()) all.plots.emplace_back(std::move(bars));
   add_if_drawn(figures, std::move(all));
 }
@@ -218,6 +237,7 @@ std::vector<figure> figures_of(const results& file) {
   add_updates(figures, file);
   add_sums(figures, file);
   add_headers(figures, file);
+  add_instructions(figures, file);
   add_others(figures, file);
   return figures;
 }

@@ -15,7 +15,7 @@ struct figure {
 };
 
 /// What there is to see in a file, by the columns that its benchmarks have: those of `syncopate::benchmark_update` and
-/// `benchmark_sum`, `lines` of a header, and any others whose name ends with a number.
+/// `benchmark_sum`, `lines` of a header, `instruction_ratio_to_hand_fused`, and any others.
 std::vector<figure> figures_of(const results& file);
 
 }  // namespace benchmark_report

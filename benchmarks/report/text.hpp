@@ -24,7 +24,7 @@ inline std::string text_of_time(double seconds) {
 inline std::string text_of_value(const std::string& name, double value) {
   if (name == "time") return text_of_time(value);
   if (name == "bytes_per_second") return format("%.4g GB/s", 1e-9 * value);
-  return format(name.starts_with("ratio_") ? "%.4g" : "%g", value);
+  return format(name.find("ratio_") != std::string::npos ? "%.4g" : "%g", value);
 }
 
 }  // namespace benchmark_report
