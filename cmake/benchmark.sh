@@ -27,13 +27,14 @@ if [ "${1-}" = compare ]; then
     exit 2
   fi
   build benchmark_report
+  code=0
   for old in "$2"/*.json; do
     name=$(basename "$old")
     echo
     echo "$name"
-    "$build_dir/benchmarks/benchmark_report" compare "$old" "$3/$name"
+    "$build_dir/benchmarks/benchmark_report" compare "$old" "$3/$name" || code=$?
   done
-  exit
+  exit $code
 fi
 
 programs="compile_time engine_overhead instructions_o3 update_overhead"

@@ -59,7 +59,7 @@ bool compare(std::ostream& out, const results& before, const results& after, std
 
   const int columns = static_cast<int>(width);
   out << format("%-*s  %-31s  %12s  %12s  %8s  %8s\n", columns, "benchmark", "", "old", "new", "new/old", "noise");
-  int values = 0, differ = 0, failed = 0;
+  int judged = 0, differ = 0, failed = 0;
   for (const benchmark_result& one : before.benchmarks) {
     const benchmark_result* const other = find(after, one.name);
     if (!other) continue;
@@ -72,7 +72,7 @@ bool compare(std::ostream& out, const results& before, const results& after, std
       const difference found = between(one.values.at(value), other->values.at(value));
       print_row(out, columns, name, value, found);
       name.clear();
-      ++values;
+      judged += found.noise.has_value();
       differ += found.exceeds_noise();
       failed += fail_above && found.fails_above(*fail_above);
     };
@@ -82,7 +82,7 @@ bool compare(std::ostream& out, const results& before, const results& after, std
   }
   print_missing(out, before, after);
   print_missing(out, after, before);
-  out << format("%d of %d values differ by more than the noise, which repetitions of the same show.\n", differ, values);
+  out << format("%d of %d values whose noise is known, from repetitions, differ by more than that.\n", differ, judged);
   if (failed > 0) out << format("%d grew by more than %g %%, or failed.\n", failed, *fail_above);
   return failed == 0;
 }
