@@ -79,7 +79,8 @@ void add(const std::string& name, auto predictor, auto rule) {
       "custom/" + name,
       [=](auto& w) { return syncopate::pseudo_synchronous_sgd(w, syncopate::loopback{}, rule, predictor); },
       {.against = {{"hand_fused", registration::committed_by_hand<float, Predictor, Rule>{}}},
-       .sizes = registration::sizes});
+       .sizes = registration::sizes,
+       .iterations = registration::iterations});
 }
 
 }  // namespace

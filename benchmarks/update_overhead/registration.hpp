@@ -21,6 +21,11 @@ using syncopate::update_by_hand;
 using syncopate::update_scheme;
 
 inline const std::vector<std::int64_t> sizes{1 << 10, 1 << 14, 1 << 20, 1 << 24, 1 << 26};
+#ifdef ONE_RULE_AND_ELEMENT
+constexpr std::int64_t iterations = 9;  // whether it works, not how fast
+#else
+constexpr std::int64_t iterations = 0;  // as the size says
+#endif
 
 template <class T>
 std::string path(const char* averaging, const char* policy, const char* rule) {
@@ -113,7 +118,8 @@ void gradient_averaging() {
       {.against = {{"hand_fused", committed_by_hand<T, Predictor, Rule>{}},
                    {"xtensor", committed_in_statements<statements::xtensor, T, Predictor, Rule>{}},
                    {"eigen", committed_in_statements<statements::eigen, T, Predictor, Rule>{}}},
-       .sizes = sizes});
+       .sizes = sizes,
+       .iterations = iterations});
 }
 
 /// True weights W are advanced by the mean, the user's from there by what the predictor says of the message that has
@@ -203,7 +209,8 @@ void lookahead_averaging() {
       {.against = {{"hand_fused", looking_ahead_by_hand<T, Predictor, Rule, false>{}},
                    {"xtensor", looking_ahead_in_statements<statements::xtensor, T, Predictor, Rule, false>{}},
                    {"eigen", looking_ahead_in_statements<statements::eigen, T, Predictor, Rule, false>{}}},
-       .sizes = sizes});
+       .sizes = sizes,
+       .iterations = iterations});
 }
 
 /// The local rule is sgd, as OD-SGD's authors have it.
@@ -218,7 +225,8 @@ void local_rule_averaging() {
       {.against = {{"hand_fused", looking_ahead_by_hand<T, Predictor, Rule, true>{}},
                    {"xtensor", looking_ahead_in_statements<statements::xtensor, T, Predictor, Rule, true>{}},
                    {"eigen", looking_ahead_in_statements<statements::eigen, T, Predictor, Rule, true>{}}},
-       .sizes = sizes});
+       .sizes = sizes,
+       .iterations = iterations});
 }
 
 /// Every rank on its own; at the last step of a period a message leaves, and is merged at the step after.
@@ -292,7 +300,8 @@ void weight_averaging() {
                    {"xtensor", averaging_weights_in_statements<statements::xtensor, T, Merge, Rule>{}},
                    {"eigen", averaging_weights_in_statements<statements::eigen, T, Merge, Rule>{}}},
        .sizes = sizes,
-       .period = period});
+       .period = period,
+       .iterations = iterations});
 }
 
 /// Calls `add.template operator()<Policy, Rule, T>()` for every rule and element type.
