@@ -38,7 +38,7 @@ composition compare(MakeScheme make) {
           },
           [](int steps) {
             const std::vector<float> weights(size, 1), gradient(size, 1e-3F);
-            syncopate::detail::vectors_by_hand<float> vectors(weights, gradient);
+            syncopate::detail::vectors_by_hand<float> vectors(weights, {gradient, gradient});
             const std::function<void(syncopate::update_by_hand<float>&)> update = ByHand{};
             for (int step = 0; step < steps; ++step) vectors.run(update);
           }};

@@ -145,17 +145,19 @@ double slowest_rank(C& communicator, double seconds) {
 template <class T>
 class vectors_by_hand {
  public:
-  vectors_by_hand(std::span<const T> weights, std::span<const T> gradient)
-      : weights_(weights.begin(), weights.end()), gradient_(gradient.begin(), gradient.end()) {
+  /// Gradients take turns.
+  vectors_by_hand(std::span<const T> weights, std::array<std::span<const T>, 2> gradients)
+      : weights_(weights.begin(), weights.end()) {
+    for (std::size_t g = 0; g < 2; ++g) gradients_[g].assign(gradients[g].begin(), gradients[g].end());
     for (buffer<T>& vector : own_) vector = buffer<T>(weights.size());
     update_.size = weights.size();
     update_.weights = weights_.data();
-    update_.gradient = gradient_.data();
     for (std::size_t v = 0; v < update_.state.size(); ++v) update_.state[v] = own_[v + 4].data();
   }
 
   void run(const std::function<void(update_by_hand<T>&)>& update) {
     const std::size_t now = update_.step % 2 == 0 ? 0 : 1;
+    update_.gradient = gradients_[now].data();
     update_.message = own_[now].data();
     update_.landed = own_[1 - now].data();
     update_.kept = own_[2 + now].data();
@@ -168,7 +170,8 @@ class vectors_by_hand {
   std::span<const T> weights() const { return weights_; }
 
  private:
-  std::vector<T> weights_, gradient_;
+  std::vector<T> weights_;
+  std::array<std::vector<T>, 2> gradients_;
   std::array<buffer<T>, 11> own_;
   update_by_hand<T> update_;
 };
@@ -194,15 +197,21 @@ void measure_update(benchmark::State& state, const MakeScheme& make_scheme,
                     const update_benchmark_options<X>& options) {
   using T = typename update_benchmark_options<X>::element;
   const auto size = static_cast<std::size_t>(state.range(0));
-  X weights = options.make_tensor(size), gradient = options.make_tensor(size);
+  // Two gradients take turns: with a constant one what policies smooth would decay into denormal numbers, which are
+  // slow.
+  X weights = options.make_tensor(size);
+  std::array<X, 2> gradients{options.make_tensor(size), options.make_tensor(size)};
   for (std::size_t i = 0; i < size; ++i) {
     elements(weights)[i] = T(1);
-    elements(gradient)[i] = T(1e-3) * T(i % 17) - T(8e-3);
+    elements(gradients[0])[i] = T(1e-3) * T(i % 17) - T(8e-3);
+    elements(gradients[1])[i] = T(6e-3) - T(1e-3) * T(i % 13);
   }
   const std::vector<T> start(elements(weights).begin(), elements(weights).end());
   const auto weights_now = [&] { return std::span<const T>(elements(weights)); };
-  vectors_by_hand<T> by_hand(weights_now(), elements(gradient));
+  vectors_by_hand<T> by_hand(weights_now(), {elements(gradients[0]), elements(gradients[1])});
   auto scheme = make_scheme(weights);
+  std::size_t taken = 0;
+  const auto step_once = [&] { scheme.step(weights, gradients[taken++ % 2]); };
 
   // Steps that are timed together: whole periods, and so many that the clock does not matter.
   constexpr std::int64_t enough = 1 << 17;
@@ -211,7 +220,7 @@ void measure_update(benchmark::State& state, const MakeScheme& make_scheme,
   statistics settled;  // messages are in flight by then
   for (std::int64_t step = 0; step < 8 * options.period; ++step) {
     if (step == 4 * options.period) settled = scheme.statistics();
-    scheme.step(weights, gradient);
+    step_once();
     if (!options.against.empty()) by_hand.run(options.against.front().update);
   }
   if (!options.against.empty()) {
@@ -223,7 +232,7 @@ void measure_update(benchmark::State& state, const MakeScheme& make_scheme,
   auto ranks = scheme.communicator().duplicate();
   taking_turns turns([&](double seconds) { return slowest_rank(ranks, seconds); });
   turns.add([&] {
-    for (std::int64_t step = 0; step < steps; ++step) scheme.step(weights, gradient);
+    for (std::int64_t step = 0; step < steps; ++step) step_once();
   });
   for (const named_update<T>& other : options.against)
     turns.add([&] {
