@@ -9,52 +9,60 @@
 
 namespace syncopate::detail {
 
-/// Times actions in turns, round by round. Another one begins each round, so that none is always timed in the wake of
-/// the same other one.
+/// Times an action next to others, pair by pair. Within a pair now one and now the other goes first: an action takes
+/// longer in the wake of one that leaves other memory in the caches.
 class taking_turns {
  public:
   /// `slowest` turns this rank's seconds into those of the slowest rank, and is called after each action.
   explicit taking_turns(std::function<double(double)> slowest = [](double seconds) { return seconds; })
       : slowest_(std::move(slowest)) {}
 
+  /// The first one is the one that the others are compared with.
   void add(std::function<void()> action) {
     actions_.push_back(std::move(action));
-    seconds_.emplace_back();
+    ratios_.emplace_back();
   }
 
-  /// Times each action once; returns the seconds of the first one.
+  /// Times the first action once with each other one; returns its mean time in seconds.
   double round() {
-    for (std::size_t n = 0; n < actions_.size(); ++n) {
-      const std::size_t turn = (n + rounds_) % actions_.size();
-      const auto begin = std::chrono::steady_clock::now();
-      actions_[turn]();
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      seconds_[turn].push_back(slowest_(took.count()));
+    if (actions_.size() == 1) return timed(0);
+    double sum = 0;
+    for (std::size_t n = 1; n < actions_.size(); ++n) {
+      const bool goes_first = (rounds_ + n) % 2 == 0;
+      const double before = goes_first ? timed(0) : timed(n), after = goes_first ? timed(n) : timed(0);
+      const double first = goes_first ? before : after, other = goes_first ? after : before;
+      ratios_[n].push_back(first / other);
+      sum += first;
     }
     ++rounds_;
-    return seconds_.front().back();
+    return sum / static_cast<double>(actions_.size() - 1);
   }
 
   /// Forgets the rounds so far.
   void forget() {
-    for (auto& times : seconds_) times.clear();
-    rounds_ = 0;
+    for (auto& ratios : ratios_) ratios.clear();
   }
 
-  /// Median over the rounds of the first action's time ÷ action `n`'s.
+  /// Median over the rounds of the first action's time ÷ action `n`'s; 0 without a round.
   double ratio(std::size_t n) const {
-    if (rounds_ == 0) return 0;
-    std::vector<double> ratios(rounds_);
-    std::ranges::transform(seconds_.front(), seconds_[n], ratios.begin(), std::divides<>{});
-    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(rounds_ / 2);
+    std::vector<double> ratios = ratios_[n];
+    if (ratios.empty()) return 0;
+    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
     std::ranges::nth_element(ratios, middle);
     return *middle;
   }
 
  private:
+  double timed(std::size_t n) const {
+    const auto begin = std::chrono::steady_clock::now();
+    actions_[n]();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    return slowest_(took.count());
+  }
+
   std::function<double(double)> slowest_;
   std::vector<std::function<void()>> actions_;
-  std::vector<std::vector<double>> seconds_;
+  std::vector<std::vector<double>> ratios_;
   std::size_t rounds_ = 0;
 };
 
