@@ -18,6 +18,11 @@
 #include "measurement.hpp"
 #include "roles.hpp"
 
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"  // a formula that cannot be vectorised is no fault
+#endif
+
 namespace syncopate::detail {
 
 /// One message of a bucket, from its launch until its memory is needed again.
@@ -127,10 +132,11 @@ class bucket {
   }
 
   /// The local move of one step, if `moves`, and the message, if `launches`, which is waited for `at_once`. Reads
-  /// gradients, which may be overwritten afterwards.
-  void leave(const A& averaging, C& communicator, std::int64_t step, bool moves, bool launches, bool at_once,
-             double samples, std::span<const std::span<T>> weights, std::span<const std::span<const T>> gradients,
-             measurement& measured) {
+  /// gradients, which may be overwritten afterwards. Not inlined, as `land`: what a compiler has to say of formulas'
+  /// loops it says of this header, not of a user's function.
+  SYNCOPATE_NEVER_INLINE void leave(const A& averaging, C& communicator, std::int64_t step, bool moves, bool launches,
+                                    bool at_once, double samples, std::span<const std::span<T>> weights,
+                                    std::span<const std::span<const T>> gradients, measurement& measured) {
     if constexpr (!advances<A, T>)
       if (!launches) return;
     if (launches && in_flight() == static_cast<std::int64_t>(ring_.size()))
@@ -166,8 +172,8 @@ class bucket {
 
   /// Absorbs what `due(launch step)` says, then leaves in the user's tensors what the averaging wants there.
   template <class Due>
-  void land(const A& averaging, std::int64_t step, Due due, std::span<const std::span<T>> weights,
-            measurement& measured) {
+  SYNCOPATE_NEVER_INLINE void land(const A& averaging, std::int64_t step, Due due,
+                                   std::span<const std::span<T>> weights, measurement& measured) {
     bool outdated = std::exchange(seen_, launched_) < launched_;  // whether a prediction misses a message in flight
     while (any_due(due)) {
       wait(at(absorbed_), measured);
@@ -524,3 +530,7 @@ class bucket {
 };
 
 }  // namespace syncopate::detail
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif

@@ -3,6 +3,11 @@
 #include <cstddef>
 #include <type_traits>
 
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"  // a formula that cannot be vectorised is no fault
+#endif
+
 /// Tells the compiler that iterations of the next loop are independent: the vectors of a scheme never share memory.
 #if defined(__clang__)
 #define SYNCOPATE_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
@@ -17,9 +22,11 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define SYNCOPATE_ALWAYS_INLINE inline __attribute__((always_inline))
 #define SYNCOPATE_INLINE_LAMBDA __attribute__((always_inline))
+#define SYNCOPATE_NEVER_INLINE __attribute__((noinline))
 #else
 #define SYNCOPATE_ALWAYS_INLINE inline
 #define SYNCOPATE_INLINE_LAMBDA
+#define SYNCOPATE_NEVER_INLINE
 #endif
 
 namespace syncopate::detail {
@@ -34,15 +41,8 @@ inline constexpr std::size_t small_chunk_length = 16;
 /// loop with the one around it, forgets the pragma, and leaves what has a square root scalar.)
 template <std::size_t N, class Body>
 SYNCOPATE_ALWAYS_INLINE void for_each_element_of_chunk(std::size_t begin, Body& body) {
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wpass-failed"  // a user's formula that cannot be vectorised is no fault
-#endif
   SYNCOPATE_INDEPENDENT_ITERATIONS
   for (std::size_t i = begin; i < begin + N; ++i) body(i);
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
 }
 
 /// Calls `body(i)` for i in [0, count); iterations are independent.
@@ -56,3 +56,7 @@ SYNCOPATE_ALWAYS_INLINE void for_each_element(std::size_t count, Body body) {
 }
 
 }  // namespace syncopate::detail
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif

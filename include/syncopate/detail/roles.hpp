@@ -11,6 +11,11 @@
 #include "../concepts.hpp"
 #include "elementwise.hpp"
 
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"  // a formula that cannot be vectorised is no fault
+#endif
+
 /// The policies inside an averaging, found by the name of the member, and what binds them to the engine's memory.
 namespace syncopate::detail {
 
@@ -185,3 +190,7 @@ constexpr void with_bound(const placed_policies<A, T>& policies, Run run) {
 }
 
 }  // namespace syncopate::detail
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
