@@ -26,11 +26,6 @@
 #include "tensor.hpp"
 #include "version.hpp"
 
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wpass-failed"  // a formula that cannot be vectorised is no fault
-#endif
-
 namespace syncopate {
 
 /// Tensors travel together until a message has this many bytes; a larger tensor travels alone.
@@ -458,7 +453,3 @@ template <class W, class C, class D, class A>
 update_scheme(W&&, C, D, A, std::size_t) -> update_scheme<typename detail::elements_if_model<W>::type, C, D, A>;
 
 }  // namespace syncopate
-
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
