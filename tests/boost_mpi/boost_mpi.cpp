@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "../mpi/numbers.hpp"
+#include "../support/numbers.hpp"
 #include "../mpi/ways.hpp"
 #include "../support/ranks.hpp"
 #include "syncopate/concepts.hpp"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "../mpi/numbers.hpp"
+#include "../support/numbers.hpp"
 #include "../mpi/ways.hpp"
 #include "../support/random_pace.hpp"
 #include "../support/training_data.hpp"

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/numbers.hpp"
 #include "../support/ranks.hpp"
 #include "syncopate/concepts.hpp"
 
@@ -24,6 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
+using support::awkward_numbers;
 using support::on_ranks;
 using support::outcome;
 using support::outcome_of;
@@ -38,17 +40,6 @@ static_assert(syncopate::Communicator<thread_communicator, double>);
 static_assert(!std::copyable<thread_communicator::request>);
 
 double seconds(steady::duration d) { return std::chrono::duration<double>(d).count(); }
-
-/// Numbers whose sum depends on the order of summation.
-template <class T>
-std::vector<T> awkward_numbers(int rank, std::size_t size) {
-  std::mt19937 random(static_cast<unsigned>(rank) + 1);
-  std::uniform_real_distribution<double> mantissa(-1, 1);
-  std::uniform_int_distribution<int> exponent(-12, 12);
-  std::vector<T> numbers(size);
-  for (T& x : numbers) x = static_cast<T>(std::ldexp(mantissa(random), exponent(random)));
-  return numbers;
-}
 
 /// ((r0 + r1) + r2) + …
 template <class T>

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "numbers.hpp"
+#include "../support/numbers.hpp"
 #include "syncopate/concepts.hpp"
 #include "syncopate/detail/mpi/communicator.hpp"
 #include "ways.hpp"
