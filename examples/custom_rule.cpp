@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <syncopate/communicators/thread_team.hpp>
 #include <syncopate/syncopate.hpp>
 #include <vector>
 

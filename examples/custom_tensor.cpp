@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <random>
 #include <span>
+#include <syncopate/communicators/thread_team.hpp>
 #include <syncopate/syncopate.hpp>
 #include <tuple>
 #include <vector>

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <random>
 #include <syncopate/adaptors/eigen.hpp>
+#include <syncopate/communicators/thread_team.hpp>
 #include <syncopate/syncopate.hpp>
 #include <tuple>
 

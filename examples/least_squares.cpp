@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <numeric>
 #include <random>
+#include <syncopate/communicators/thread_team.hpp>
 #include <syncopate/syncopate.hpp>
 #include <vector>
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <syncopate/communicators/thread_team.hpp>
 #include <syncopate/syncopate.hpp>
 #include <thread>
 #include <vector>

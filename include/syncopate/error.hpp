@@ -43,4 +43,23 @@ class peer_failure : public communication_error {
   using communication_error::communication_error;
 };
 
+/// Nothing moved for longer than the communicator's stall limit: a rank is dead, or hangs, or called something else.
+class stalled : public communication_error {
+ public:
+  using communication_error::communication_error;
+};
+
+/// A rank contributed a gradient with an infinity or a NaN in it. Thrown on every rank at the step at which its mean
+/// would have been absorbed; nothing of it was, and training may go on.
+class non_finite_error : public error {
+ public:
+  using error::error;
+};
+
+/// A checkpoint cannot be written, or does not belong to this scheme, or is damaged.
+class checkpoint_error : public error {
+ public:
+  using error::error;
+};
+
 }  // namespace syncopate

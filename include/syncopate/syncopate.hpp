@@ -1,8 +1,9 @@
 #pragma once
 
-/// All that needs nothing but the standard library. It leaves out what needs another library:
+/// The engine and all policies. It leaves out what needs another library, and what takes long to compile:
 ///
 /// - `syncopate/communicators/boost_mpi.hpp` (Boost.MPI)
+/// - `syncopate/communicators/thread_team.hpp` (ranks as threads: the standard library's)
 /// - `syncopate/adaptors/xtensor.hpp` (xtensor), `syncopate/adaptors/eigen.hpp` (Eigen)
 /// - `syncopate/benchmark.hpp` (Google Benchmark)
 
@@ -11,7 +12,6 @@
 #include "averaging/lookahead_averaging.hpp"
 #include "averaging/weight_averaging.hpp"
 #include "communicators/loopback.hpp"
-#include "communicators/thread_team.hpp"
 #include "concepts.hpp"
 #include "delays/fixed_delay.hpp"
 #include "delays/periodic_delay.hpp"

@@ -1,6 +1,7 @@
 // Trains least squares with nothing on the machine but the standard library: see core_only.cmake.
 #include <array>
 #include <cmath>
+#include <syncopate/communicators/thread_team.hpp>
 #include <syncopate/syncopate.hpp>
 #include <vector>
 
