@@ -24,7 +24,7 @@ model tensors(std::size_t number, std::size_t elements) { return model(number, s
 auto delayed(model& weights, std::size_t bucket_bytes = syncopate::default_bucket_bytes) {
   return syncopate::update_scheme{weights, syncopate::loopback{}, syncopate::fixed_delay{1},
                                   syncopate::gradient_averaging{syncopate::exponential_smoothing{0.5}, rule},
-                                  bucket_bytes};
+                                  syncopate::scheme_options{.bucket_bytes = bucket_bytes}};
 }
 
 /// Times one action, in the benchmark's own loop, and counts what it allocates.

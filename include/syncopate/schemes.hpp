@@ -16,6 +16,7 @@
 #include "predictors/adaptive_exponential_smoothing.hpp"
 #include "predictors/local_gradient.hpp"
 #include "predictors/no_prediction.hpp"
+#include "scheme_options.hpp"
 #include "update_scheme.hpp"
 
 /// Schemes by the names under which they were published. Each is a composition of the parts that `update_scheme` takes,
@@ -24,8 +25,9 @@ namespace syncopate {
 
 /// Synchronous SGD, the baseline: every step waits for the mean gradient.
 template <class W, class C, class Rule>
-auto synchronous_sgd(W&& weights, C communicator, Rule rule) {
-  return update_scheme{weights, std::move(communicator), fixed_delay{0}, gradient_averaging{no_prediction{}, rule}};
+auto synchronous_sgd(W&& weights, C communicator, Rule rule, const scheme_options& options = {}) {
+  return update_scheme{weights, std::move(communicator), fixed_delay{0}, gradient_averaging{no_prediction{}, rule},
+                       options};
 }
 
 /// Pseudo-synchronous SGD (Wen et al., Int. J. Parallel Programming 2024): each step applies the mean gradient of
@@ -33,8 +35,10 @@ auto synchronous_sgd(W&& weights, C communicator, Rule rule) {
 /// Pipe-SGD. It commits late gradients, which bounds the learning rate: with momentum β and delay 1 a quadratic is
 /// stable below (1 − β) / curvature only (derived by this project); see `lookahead_sgd`.
 template <class W, class C, class Rule, class Predictor = adaptive_exponential_smoothing<>>
-auto pseudo_synchronous_sgd(W&& weights, C communicator, Rule rule, Predictor predictor = {}, std::int64_t delay = 1) {
-  return update_scheme{weights, std::move(communicator), fixed_delay{delay}, gradient_averaging{predictor, rule}};
+auto pseudo_synchronous_sgd(W&& weights, C communicator, Rule rule, Predictor predictor = {}, std::int64_t delay = 1,
+                            const scheme_options& options = {}) {
+  return update_scheme{weights, std::move(communicator), fixed_delay{delay}, gradient_averaging{predictor, rule},
+                       options};
 }
 
 /// The same schedule, but no guess is ever committed: gradients are computed at a prediction of the weights, and only
@@ -44,8 +48,10 @@ auto pseudo_synchronous_sgd(W&& weights, C communicator, Rule rule, Predictor pr
 /// 2(1 + β) with momentum β. What ranks disagree about, with the local gradient as the predictor, is stable up to x < 1
 /// at delay 1 and x < 1 / (1 + β) at delay 2, less at longer ones (derived by this project, and tested).
 template <class W, class C, class Rule, class Predictor = local_gradient>
-auto lookahead_sgd(W&& weights, C communicator, Rule rule, Predictor predictor = {}, std::int64_t delay = 1) {
-  return update_scheme{weights, std::move(communicator), fixed_delay{delay}, lookahead_averaging{predictor, rule}};
+auto lookahead_sgd(W&& weights, C communicator, Rule rule, Predictor predictor = {}, std::int64_t delay = 1,
+                   const scheme_options& options = {}) {
+  return update_scheme{weights, std::move(communicator), fixed_delay{delay}, lookahead_averaging{predictor, rule},
+                       options};
 }
 
 /// Steps that OD-SGD's authors train synchronously before they delay.
@@ -55,9 +61,10 @@ inline constexpr std::int64_t od_sgd_warm_up_steps = 200;
 /// gradient. The local step is the rule's own, momentum included, so that the mean of the ranks' weights is exactly
 /// where the true weights go next (this project's choice; the overload below has the authors').
 template <class W, class C, class Rule>
-auto od_sgd(W&& weights, C communicator, Rule rule, std::int64_t warm_up_steps = od_sgd_warm_up_steps) {
+auto od_sgd(W&& weights, C communicator, Rule rule, std::int64_t warm_up_steps = od_sgd_warm_up_steps,
+            const scheme_options& options = {}) {
   return update_scheme{weights, std::move(communicator), warm_up{warm_up_steps, fixed_delay{1}},
-                       lookahead_averaging{local_gradient{}, rule}};
+                       lookahead_averaging{local_gradient{}, rule}, options};
 }
 
 /// OD-SGD as in the authors' code: the local step has a rule, hyper-parameters and state of its own, for example
@@ -65,23 +72,25 @@ auto od_sgd(W&& weights, C communicator, Rule rule, std::int64_t warm_up_steps =
 template <class W, class C, class Rule, class LocalRule>
 requires(!std::convertible_to<LocalRule, std::int64_t>) auto od_sgd(W&& weights, C communicator, Rule rule,
                                                                     LocalRule local_rule,
-                                                                    std::int64_t warm_up_steps = od_sgd_warm_up_steps) {
+                                                                    std::int64_t warm_up_steps = od_sgd_warm_up_steps,
+                                                                    const scheme_options& options = {}) {
   return update_scheme{weights, std::move(communicator), warm_up{warm_up_steps, fixed_delay{1}},
-                       local_rule_averaging{local_gradient{}, rule, local_rule}};
+                       local_rule_averaging{local_gradient{}, rule, local_rule}, options};
 }
 
 /// DaSGD (Zhou et al., arXiv 2006.00441): each rank trains on its own; after every period a snapshot of the weights is
 /// averaged, and `delay` steps later w ← ξ w + (1 − ξ) mean, with ξ = `own_share`.
 template <class W, class C, class Rule>
-auto dasgd(W&& weights, C communicator, Rule rule, periodic_delay delay = {}, double own_share = 0.25) {
-  return update_scheme{weights, std::move(communicator), delay, weight_averaging{blend{own_share}, rule}};
+auto dasgd(W&& weights, C communicator, Rule rule, periodic_delay delay = {}, double own_share = 0.25,
+           const scheme_options& options = {}) {
+  return update_scheme{weights, std::move(communicator), delay, weight_averaging{blend{own_share}, rule}, options};
 }
 
 /// Local SGD: each rank trains on its own, and every `period` steps all wait for the mean of the weights.
 template <class W, class C, class Rule>
-auto local_sgd(W&& weights, C communicator, Rule rule, std::int64_t period = 4) {
+auto local_sgd(W&& weights, C communicator, Rule rule, std::int64_t period = 4, const scheme_options& options = {}) {
   return update_scheme{weights, std::move(communicator), periodic_delay{.period = period, .delay = 0},
-                       weight_averaging{replace{}, rule}};
+                       weight_averaging{replace{}, rule}, options};
 }
 
 }  // namespace syncopate

@@ -36,8 +36,11 @@ struct statistics {
 
   /// Calls of `step`.
   std::int64_t steps = 0;
-  /// Messages that left, and those whose mean was absorbed.
+  /// Messages that left, and those that were absorbed. `join` and `finish` send more, which do not count.
   std::int64_t launched = 0, absorbed = 0;
+  /// Means that no rank absorbed since a contribution was not finite (`non_finite::skip`), at the same steps on all
+  /// ranks; and local moves that this rank left out for that reason. What a loss scale is to be adapted to.
+  std::int64_t skipped = 0;
   /// Payload that this rank handed to sums.
   std::uint64_t bytes = 0;
   /// Time during which at least one message was in flight: from its launch here until it landed. It includes waiting

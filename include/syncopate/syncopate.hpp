@@ -5,12 +5,14 @@
 /// - `syncopate/communicators/boost_mpi.hpp` (Boost.MPI)
 /// - `syncopate/communicators/thread_team.hpp` (ranks as threads: the standard library's)
 /// - `syncopate/adaptors/xtensor.hpp` (xtensor), `syncopate/adaptors/eigen.hpp` (Eigen)
+/// - `syncopate/checkpoint.hpp` (files of schemes: the standard library's)
 /// - `syncopate/benchmark.hpp` (Google Benchmark)
 
 #include "averaging/gradient_averaging.hpp"
 #include "averaging/local_rule_averaging.hpp"
 #include "averaging/lookahead_averaging.hpp"
 #include "averaging/weight_averaging.hpp"
+#include "combination.hpp"
 #include "communicators/loopback.hpp"
 #include "concepts.hpp"
 #include "delays/fixed_delay.hpp"
@@ -33,6 +35,7 @@
 #include "predictors/no_prediction.hpp"
 #include "rules/adamw.hpp"
 #include "rules/sgd.hpp"
+#include "scheme_options.hpp"
 #include "schemes.hpp"
 #include "statistics.hpp"
 #include "tensor.hpp"

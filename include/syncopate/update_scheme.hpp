@@ -1,35 +1,41 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
+#include "combination.hpp"
 #include "concepts.hpp"
 #include "detail/agreement.hpp"
+#include "detail/archive.hpp"
 #include "detail/bucket.hpp"
+#include "detail/finite.hpp"
+#include "detail/header.hpp"
 #include "detail/layout.hpp"
 #include "detail/measurement.hpp"
 #include "detail/roles.hpp"
+#include "detail/sentence.hpp"
 #include "error.hpp"
 #include "memory_report.hpp"
+#include "scheme_options.hpp"
 #include "statistics.hpp"
 #include "tensor.hpp"
 #include "version.hpp"
 
 namespace syncopate {
-
-/// Tensors travel together until a message has this many bytes; a larger tensor travels alone.
-inline constexpr std::size_t default_bucket_bytes = std::size_t{25} << 20;
 
 namespace detail {
 
@@ -40,6 +46,8 @@ struct lane {
   std::vector<bucket<T, C, A>> buckets;
   std::vector<std::span<T>> weights;         ///< the user's tensors in the newest call
   std::vector<std::span<const T>> readable;  ///< likewise: gradients, or weights that are only read
+  std::vector<buffer<T>> clipped;            ///< gradients scaled down, where they are clipped before they are sent
+  std::vector<std::span<const T>> clipped_readable;
 };
 
 template <class Elements, class C, class A>
@@ -95,8 +103,12 @@ consteval bool fits() {
 ///     syncopate::update_scheme scheme{weights, communicator, syncopate::fixed_delay{1},
 ///                                     syncopate::gradient_averaging{syncopate::no_prediction{}, syncopate::sgd{}}};
 ///
-/// Collective, that is, called by all ranks in the same order: the constructor, `step`, `consensus`, `finish`. Nothing
-/// is allocated in `step`.
+/// Collective, that is, called by all ranks in the same order: the constructor, `step`, `join`, `consensus`, `finish`.
+/// Ranks may make different numbers of steps, see `join`. Nothing is allocated in `step`.
+///
+/// What goes wrong on one rank is an error on all of them. Where ranks called different things, or where the transport
+/// gives up, that is a `communication_error`, after which the scheme is of no more use. A scheme that is destroyed
+/// while an exception passes by tells the other ranks, which get a `peer_failure`, if its communicator can.
 template <class Elements, class C, class D, class A>
 class update_scheme {
   using lanes = typename detail::lanes<Elements, C, A>::type;
@@ -129,18 +141,20 @@ class update_scheme {
  public:
   /// Collective. Fixes the layout, makes every rank start from rank 0's weights, and allocates all memory.
   ///
-  /// Throws, on every rank, `configuration_error` for senseless hyper-parameters or ranks with different policies, and
-  /// `layout_error` for ranks with different tensors.
+  /// Throws, on every rank, `configuration_error` for senseless hyper-parameters or ranks with different policies or
+  /// options, and `layout_error` for ranks with different tensors.
   template <class W>
-  update_scheme(W&& weights, C communicator, D delay, A averaging, std::size_t bucket_bytes = default_bucket_bytes)
-      : communicator_(communicator.duplicate()), delay_(std::move(delay)), averaging_(std::move(averaging)) {
+  update_scheme(W&& weights, C communicator, D delay, A averaging, const scheme_options& options = {})
+      : communicator_(communicator.duplicate()),
+        delay_(std::move(delay)),
+        averaging_(std::move(averaging)),
+        options_(options) {
     check_types();
     check_model<W>();
     detail::scheme_facts facts{};
     facts.version = version;
-    facts.bucket_bytes = bucket_bytes;
-    facts.scheme =
-        detail::hash_of(typeid(A).name(), detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name())));
+    facts.options = detail::option_facts(options);
+    facts.scheme = scheme_;
     try {
       validate();
       facts.most_in_flight = delay_.most_in_flight();
@@ -163,56 +177,67 @@ class update_scheme {
     detail::agree(communicator_, facts, tensors_);
     for_each_lane([&](auto& lane) {
       for (auto elements : lane.weights) communicator_.broadcast(std::as_writable_bytes(elements), 0);
-      make_buckets(lane, facts.most_in_flight, bucket_bytes);
+      make_buckets(lane, facts.most_in_flight);
     });
+    auto& first = std::get<0>(lanes_);
+    if (tensors_.empty()) first.buckets.emplace_back(std::vector<detail::piece>{}, facts.most_in_flight, size());
   }
 
   update_scheme(update_scheme&&) = default;
   update_scheme& operator=(update_scheme&&) = delete;
 
+  /// Waits for nobody. Memory that a transport may still write to is kept until the process ends.
+  ~update_scheme() {
+    if (state_ != state::moved && std::uncaught_exceptions() > exceptions_) fail(failure_);
+  }
+
   /// Collective. One step of training: hands in this rank's mini-batch mean gradient, and leaves in `weights` what the
   /// next gradient is to be computed at. The gradient may be overwritten as soon as the call returns.
   ///
   /// `samples` is this rank's weight in the mean: the size of its mini-batch, in any unit that is the same on all
-  /// ranks. A rank may have none; if no rank has any, nothing is absorbed. A total that is no power of two costs one
-  /// more pass over the message. Hyper-parameters in force are those at the moment when a mean is absorbed.
+  /// ranks. A rank may have none, and its gradient is not looked at then; if no rank has any, nothing is absorbed. A
+  /// total that is no power of two costs one more pass over the message. Hyper-parameters in force are those at the
+  /// moment when a mean is absorbed.
   ///
   /// Throws `layout_error` where tensors have other sizes than at construction or share memory, `configuration_error`
-  /// for hyper-parameters that make no sense any more, `usage_error` after `finish`; nothing has happened then.
+  /// for hyper-parameters that make no sense any more, `usage_error` after `finish`; nothing has happened then. On all
+  /// ranks, as `scheme_options` says, it throws `non_finite_error`; the step has then been made but for the mean.
   template <class W, class G>
   void step(W&& weights, G&& gradients, double samples = 1) {
     check_model<W>();
     SYNCOPATE_CHECK_MODEL(G, "gradients", "of the weights");
-    if (finished_) throw usage_error("syncopate: step was called after finish: make a new scheme to go on training");
-    if (!(samples >= 0) || !std::isfinite(samples))
-      throw usage_error("syncopate: samples must be a finite number of at least 0, but is " + std::to_string(samples));
-    validate();
-    bind_weights(weights);
-    bind_readable(gradients, "gradients");
-    disjoint_.check();
+    guarded([&] {
+      require_running("step");
+      if (!(samples >= 0) || !std::isfinite(samples))
+        throw usage_error("syncopate: samples must be a finite number of at least 0, but is " +
+                          std::to_string(samples));
+      validate();
+      bind_weights(weights);
+      bind_readable(gradients, "gradients");
+      disjoint_.check();
+      tick(detail::calls::step, samples);
+      ++measured_.taken.steps;
+    });
+  }
 
-    const std::int64_t step = measured_.taken.steps;
-    const bool launches = delay_.launches(step);
-    const auto due = [&](std::int64_t launched) { return delay_.due(launched, step); };
-    const auto leave = [&](bool moves, bool leaves) {
-      for_each_lane([&](auto& lane) {
-        for (auto& bucket : lane.buckets)
-          bucket.leave(averaging_, communicator_, step, moves, leaves, due(step), samples, lane.weights, lane.readable,
-                       measured_);
-      });
-    };
-    if (ranks_differ && launches && any_due(due)) {
-      // A snapshot contains the mean that is merged at the same step: else what the merge has just removed would be
-      // averaged, and removed, once more, and the delta merge would not bring ranks together.
-      leave(true, false);
-      land(step, due);
-      leave(false, true);
-    } else {
-      leave(true, launches);
-    }
-    land(step, due);
-    if (launches) ++measured_.taken.launched;
-    ++measured_.taken.steps;
+  /// Collective. For a rank that has no mini-batch left, while others may have: takes part in their steps, with weight
+  /// zero, until all ranks have joined. Then what is in flight has been absorbed, and training may go on, say with the
+  /// next epoch. Costs one message, even if all ranks join after the same number of steps.
+  template <class W>
+  void join(W&& weights) {
+    check_model<W>();
+    guarded([&] {
+      require_running("join");
+      validate();
+      bind_weights(weights);
+      constexpr std::int64_t most = 1 << 20;
+      for (std::int64_t launched = clock_; !tick(detail::calls::join, 0);)
+        if (delay_.launches(clock_ - 1))
+          launched = clock_;
+        else if (clock_ - launched > most)
+          throw usage_error("syncopate: ranks cannot join, since the delay policy launches no message in " +
+                            std::to_string(most) + " steps");
+    });
   }
 
   /// Gives communication a chance to progress; call it now and then during forward and backward where the communicator
@@ -230,33 +255,169 @@ class update_scheme {
   void consensus(W&& weights, O&& out) {
     check_model<W>();
     check_model<O>();
-    bind_readable(weights, "weights");
-    bind_weights(out);
-    for_each_lane([&](auto& lane) {
+    guarded([&] {
+      if (state_ == state::failed) require_running("consensus");
+      bind_readable(weights, "weights");
+      bind_weights(out);
+      agree_on_weights();
+    });
+  }
+
+  /// Collective. Ends training: joins, so that ranks may have made different numbers of steps, and leaves in `weights`
+  /// the consensus, bitwise the same on all ranks. Throws `usage_error` when called again.
+  template <class W>
+  void finish(W&& weights) {
+    join(weights);
+    guarded([&] {
+      state_ = state::finished;
       if constexpr (ranks_differ) {
-        take_mean(lane);
-      } else if constexpr (predicts_ahead) {
-        for (auto& bucket : lane.buckets)
-          for (const detail::piece& p : bucket.pieces())
-            std::ranges::copy(bucket.weights_of(p), lane.weights[p.tensor].begin());
-      } else {
-        for (std::size_t t = 0; t < lane.weights.size(); ++t)
-          if (lane.weights[t].data() != lane.readable[t].data())
-            std::ranges::copy(lane.readable[t], lane.weights[t].begin());
+        bind_readable(weights, "weights");
+        agree_on_weights();
       }
     });
   }
 
-  /// Collective. Ends training: waits for what is in flight, absorbs it, and leaves in `weights` the consensus, bitwise
-  /// the same on all ranks. Throws `usage_error` when called again.
-  template <class W>
-  void finish(W&& weights) {
+  /// Writes `weights` and everything that the scheme keeps to an archive in Boost.Serialization's idiom: `archive & x`
+  /// for numbers, and `save_binary(address, bytes)`, if it has that. Lands what is in flight, and stores it, without
+  /// absorbing it, so that training may go on here, or be resumed by `load`, with bitwise the same results. Each rank
+  /// writes an archive of its own, between the same two steps; hyper-parameters are the program's to restore. See also
+  /// checkpoint.hpp.
+  template <class Archive, class W>
+  void save(Archive& archive, W&& weights) {
     check_model<W>();
-    if (finished_) throw usage_error("syncopate: finish was called twice");
-    bind_weights(weights);
-    land(measured_.taken.steps, [](std::int64_t) { return true; });
-    finished_ = true;
-    if constexpr (ranks_differ) consensus(weights, weights);
+    guarded([&] {
+      require_running("save");
+      bind_readable(weights, "weights");
+      for (const std::int64_t fact : checkpoint_facts()) detail::put(archive, fact);
+      const statistics_type& taken = measured_.taken;
+      for (const std::int64_t number : {clock_, taken.steps, taken.launched, taken.absorbed, taken.skipped})
+        detail::put(archive, number);
+      detail::put(archive, at_fault_);
+      for_each_bucket([&](auto& bucket, auto&) { bucket.save(archive, measured_); });
+      for_each_lane([&](auto& lane) {
+        for (const auto elements : lane.readable) detail::put(archive, elements);
+      });
+    });
+  }
+
+  /// Collective. Puts a new scheme, and `weights`, into the state in which `save` found this rank's. Communicators may
+  /// be others; tensors, policies and the number of ranks may not.
+  ///
+  /// Throws `checkpoint_error` on all ranks where the archive of some rank cannot be read, belongs to another layout,
+  /// scheme, version or rank, or to another step than those of the other ranks; weights and scheme may be half written
+  /// then. (load_checkpoint in checkpoint.hpp looks first whether a file is whole.)
+  template <class Archive, class W>
+  void load(Archive& archive, W&& weights) {
+    check_model<W>();
+    guarded([&] {
+      require_running("load");
+      if (clock_ > 0) throw usage_error("syncopate: load was called after a step: make a new scheme to load into");
+      bind_weights(weights);
+      std::string fault;
+      try {
+        read(archive);
+      } catch (const error& refusal) {
+        fault = refusal.what();
+      } catch (const std::exception& failure) {  // the archive's own
+        fault = std::string("syncopate: the checkpoint cannot be read: ") + failure.what();
+      }
+      try {
+        detail::agree_on_fault<checkpoint_error>(communicator_, fault);
+        const auto clocks = detail::gather(communicator_, std::span<const std::int64_t>(&clock_, 1));
+        if (std::ranges::any_of(clocks, [&](std::int64_t other) { return other != clock_; }))
+          throw checkpoint_error("syncopate: ranks' checkpoints are of different steps: " +
+                                 detail::by_rank(size(), [&](int rank) {
+                                   return "step " + std::to_string(clocks[static_cast<std::size_t>(rank)]);
+                                 }));
+      } catch (const checkpoint_error&) {
+        state_ = state::failed;
+        throw;
+      }
+    });
+  }
+
+  /// Collective. Combines a buffer that is not among the weights: a contiguous range of numbers, as long on all ranks.
+  /// Takes memory for all ranks' buffers. Throws `configuration_error` for an average of integers, which no mean of
+  /// floating-point numbers would be right for, and `layout_error` on all ranks where they call it differently.
+  template <class X>
+  requires std::ranges::contiguous_range<X> && std::is_arithmetic_v<std::ranges::range_value_t<X>>
+  void combine(X&& buffer, combination how) {
+    using T = std::ranges::range_value_t<X>;
+    guarded([&] {
+      if (state_ == state::failed) require_running("combine");
+      const std::span<T> own(buffer);
+      const std::array<std::uint64_t, 3> facts{own.size(), sizeof(T) * 2 + std::is_integral_v<T>,
+                                               static_cast<std::uint64_t>(how)};
+      const auto all_facts = detail::gather(communicator_, std::span<const std::array<std::uint64_t, 3>>(&facts, 1));
+      if (std::ranges::any_of(all_facts, [&](const auto& other) { return other != facts; }))
+        throw layout_error("syncopate: ranks combine different buffers: " + detail::by_rank(size(), [&](int rank) {
+                             constexpr const char* names[] = {"average", "keep", "maximum"};
+                             const auto& f = all_facts[static_cast<std::size_t>(rank)];
+                             return std::string(names[f[2]]) + " of " + std::to_string(f[0]) + " numbers of " +
+                                    std::to_string(f[1] / 2) + " bytes";
+                           }));
+      if (std::is_integral_v<T> && how == combination::average)
+        throw configuration_error("syncopate: integers have no average that is one of them: keep, or maximum");
+      if (how == combination::keep) return;
+      const std::vector<T> all = detail::gather(communicator_, std::span<const T>(own));
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        T result = all[i];
+        for (std::size_t at = i + own.size(); at < all.size(); at += own.size())
+          result = how == combination::maximum ? std::max(result, all[at]) : static_cast<T>(result + all[at]);
+        own[i] = how == combination::maximum ? result : static_cast<T>(result / static_cast<T>(size()));
+      }
+    });
+  }
+
+  /// Collective. A hash of what has to be bitwise the same on all ranks: the weights without any prediction, and the
+  /// rule's state. Throws `communication_error`, on all ranks, where it is not. Where ranks hold weights of their own,
+  /// it is the hash of the numbers of steps alone.
+  template <class W>
+  std::uint64_t checksum(W&& weights) {
+    check_model<W>();
+    std::uint64_t sum = 0;
+    guarded([&] {
+      if (state_ == state::failed) require_running("checksum");
+      bind_readable(weights, "weights");
+      sum = detail::hash_of(std::to_string(clock_));
+      const auto add = [&](auto elements) {
+        const auto bytes = std::as_bytes(elements);
+        sum = detail::hash_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, sum);
+      };
+      if constexpr (!ranks_differ) {
+        if constexpr (!predicts_ahead) for_each_lane([&](auto& lane) { std::ranges::for_each(lane.readable, add); });
+        for_each_bucket([&](auto& bucket, auto&) { bucket.for_each_common_vector(add); });
+      }
+      const auto sums = detail::gather(communicator_, std::span<const std::uint64_t>(&sum, 1));
+      if (std::ranges::any_of(sums, [&](std::uint64_t other) { return other != sum; }))
+        throw communication_error("syncopate: ranks have drifted apart: " + detail::by_rank(size(), [&](int rank) {
+                                    return "checksum " + std::to_string(sums[static_cast<std::size_t>(rank)]);
+                                  }));
+    });
+    return sum;
+  }
+
+  /// Collective. All ranks go on with rank 0's weights and rule's state, say after `checksum` has told that they have
+  /// drifted apart. What is in flight stays so.
+  template <class W>
+  void resynchronise(W&& weights) {
+    check_model<W>();
+    guarded([&] {
+      if (state_ != state::failed) require_running("resynchronise");
+      bind_weights(weights);
+      const auto share = [&](auto elements) { communicator_.broadcast(std::as_writable_bytes(elements), 0); };
+      for_each_lane([&](auto& lane) { std::ranges::for_each(lane.weights, share); });
+      for_each_bucket([&](auto& bucket, auto&) { bucket.for_each_common_vector(share); });
+      state_ = state::running;
+    });
+  }
+
+  /// Tells the other ranks, if the communicator can, that this one goes on no further, and why: they get a
+  /// `peer_failure` with this text. For a program that handles an error of its own; a scheme that is destroyed while an
+  /// exception passes by does it by itself, but knows only the texts of its own errors. Not collective, never blocks.
+  void fail(std::string_view why) noexcept {
+    if (state_ == state::running) state_ = state::failed;
+    if constexpr (requires { communicator_.fail(why); }) communicator_.fail(why);
   }
 
   /// The update rule, whose hyper-parameters may be changed between steps: `scheme.rule().learning_rate = 0.01`. All
@@ -290,7 +451,9 @@ class update_scheme {
     return kept;
   }
 
-  /// The channel of its own that the scheme sums on.
+  /// The channel of its own that the scheme sums on. Whoever calls something there does so on all ranks, between the
+  /// same two calls of the scheme.
+  C& communicator() { return communicator_; }
   const C& communicator() const { return communicator_; }
 
   int rank() const { return communicator_.rank(); }
@@ -317,6 +480,9 @@ class update_scheme {
   }
 
   void validate() const {
+    options_.validate();
+    if (ranks_differ && options_.clips() && options_.clip == clipping::after_averaging)
+      throw configuration_error("syncopate: a mean of weights has no gradient's norm: clip before_averaging");
     detail::validate(delay_);
     detail::for_each_policy(averaging_, [](const auto& policy) { detail::validate(policy); });
     constexpr std::int64_t most = 1 << 16;
@@ -330,9 +496,90 @@ class update_scheme {
             std::to_string(delay_.most_in_flight()) + " messages would be in flight");
   }
 
+  using statistics_type = syncopate::statistics;
+
+  /// What a checkpoint has to have in common with the scheme that it is loaded into. The first one tells that it is
+  /// one.
+  std::array<std::int64_t, 10> checkpoint_facts() const {
+    std::uint64_t layout = detail::hash_of("");
+    for (const detail::tensor_facts& tensor : tensors_) layout = detail::hash_of(tensor.text(), layout);
+    return {0x53594e43'4f504154,  // "SYNCOPAT"
+            version,
+            static_cast<std::int64_t>(scheme_),
+            std::ssize(tensors_),
+            static_cast<std::int64_t>(layout),
+            delay_.most_in_flight(),
+            static_cast<std::int64_t>(detail::schedule_of(delay_)),
+            static_cast<std::int64_t>(options_.bucket_bytes),
+            size(),
+            rank()};
+  }
+
+  /// What `load` does on one rank.
+  template <class Archive>
+  void read(Archive& archive) {
+    const auto facts = checkpoint_facts();
+    std::array<std::int64_t, 10> found;
+    for (std::int64_t& fact : found) fact = detail::get<std::int64_t>(archive);
+    const auto refuse = [](const std::string& what) { throw checkpoint_error("syncopate: the checkpoint " + what); };
+    const auto differs = [&](std::size_t fact) { return found[fact] != facts[fact]; };
+    const auto numbers = [&](std::size_t fact) {
+      return std::to_string(found[fact]) + ", not " + std::to_string(facts[fact]);
+    };
+    if (differs(0)) refuse("is none of syncopate's");
+    if (differs(1)) refuse("was written by version " + numbers(1) + " of the library");
+    if (differs(2)) refuse("belongs to a scheme of other policies");
+    if (differs(3)) refuse("has a number of tensors of " + numbers(3));
+    if (differs(4)) refuse("belongs to tensors of other sizes or types");
+    if (differs(5)) refuse("belongs to a delay with a number of messages in flight of " + numbers(5));
+    if (differs(6)) refuse("belongs to another delay policy, or one with other parameters");
+    if (differs(7)) refuse("belongs to buckets with a number of bytes of " + numbers(7));
+    if (differs(8)) refuse("belongs to a number of ranks of " + numbers(8));
+    if (differs(9)) refuse("was written by rank " + numbers(9));
+    statistics_type& taken = measured_.taken;
+    for (std::int64_t* const number : {&clock_, &taken.steps, &taken.launched, &taken.absorbed, &taken.skipped})
+      *number = detail::get<std::int64_t>(archive);
+    if (clock_ < 0) refuse("is damaged: its step is negative");
+    at_fault_ = detail::get<bool>(archive);
+    for_each_bucket([&](auto& bucket, auto&) { bucket.load(archive); });
+    for_each_lane([&](auto& lane) {
+      for (const auto elements : lane.weights) detail::get(archive, elements);
+    });
+  }
+
+  void require_running(const std::string& call) const {
+    if (state_ == state::finished)
+      throw usage_error("syncopate: " + call + " was called after finish: make a new scheme to go on training");
+    if (state_ == state::failed)
+      throw usage_error("syncopate: " + call +
+                        " was called after the scheme had failed: " + detail::as_clause(failure_));
+  }
+
+  /// Notes what goes wrong in `work`.
+  template <class Work>
+  void guarded(Work work) {
+    try {
+      work();
+    } catch (const communication_error& error) {
+      if (state_ == state::running) state_ = state::failed;
+      failure_ = error.what();
+      throw;
+    } catch (const std::exception& error) {
+      failure_ = error.what();
+      throw;
+    }
+  }
+
   template <class Visitor>
   void for_each_lane(Visitor visit) {
     std::apply([&](auto&... lane) { (visit(lane), ...); }, lanes_);
+  }
+
+  template <class Visitor>
+  void for_each_bucket(Visitor visit) {
+    for_each_lane([&](auto& lane) {
+      for (auto& bucket : lane.buckets) visit(bucket, lane);
+    });
   }
 
   template <class T>
@@ -384,54 +631,212 @@ class update_scheme {
   /// Cuts the tensors into buckets, last tensor first: the order in which backward produces gradients. Within a bucket
   /// they keep their own order, in which they most likely lie in memory: processors fetch ahead in that direction.
   template <class T>
-  void make_buckets(detail::lane<T, C, A>& lane, std::int64_t most_in_flight, std::size_t bucket_bytes) {
+  void make_buckets(detail::lane<T, C, A>& lane, std::int64_t most_in_flight) {
     std::vector<detail::piece> pieces;
     std::size_t bytes = 0;
     const auto close = [&] {
       if (pieces.empty()) return;
       std::ranges::reverse(pieces);
-      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight);
+      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, size());
       lane.buckets.back().start(lane.weights);
       bytes = 0;
     };
     for (std::size_t tensor = lane.weights.size(); tensor-- > 0;) {
       const std::span<T> elements = lane.weights[tensor];
-      if (bytes + elements.size_bytes() > bucket_bytes) close();
+      if (bytes + elements.size_bytes() > options_.bucket_bytes) close();
       pieces.push_back({tensor, 0, elements.size(), 0});
       bytes += elements.size_bytes();
     }
     close();
+    if (options_.clips() && options_.clip == clipping::before_averaging)
+      for (const auto elements : lane.weights)
+        lane.clipped_readable.push_back(lane.clipped.emplace_back(elements.size()).elements());
+  }
+
+  /// One tick of the clock that all ranks share: the local move, the message, and what is due. Whether no rank has
+  /// anything left to do.
+  bool tick(detail::calls call, double samples) {
+    const std::int64_t step = clock_;
+    const auto due = [&](std::int64_t launched) { return delay_.due(launched, step); };
+    const bool checks = options_.gradients != non_finite::ignore;
+    detail::departure now{step, call, samples, checks, false, due(step), true, delay_.launches(step)};
+    bool clipped = false;
+    if (samples > 0) {
+      if constexpr (ranks_differ)
+        if (checks && !gradients_are_finite()) {
+          now.moves = false;
+          ++measured_.taken.skipped;
+          at_fault_ = at_fault_ || options_.gradients == non_finite::refuse;
+        }
+      clipped = options_.clips() && options_.clip == clipping::before_averaging && clip_gradients();
+    }
+    now.at_fault = at_fault_;
+    const auto leave = [&](bool moves, bool launches) {
+      detail::departure part = now;
+      part.moves = moves && now.moves;
+      part.launches = launches;
+      for_each_bucket([&](auto& bucket, auto& lane) {
+        bucket.leave(averaging_, communicator_, part, lane.weights, clipped ? lane.clipped_readable : lane.readable,
+                     measured_);
+      });
+    };
+    if (ranks_differ && now.launches && any_due(due)) {
+      // A snapshot contains the mean that is merged at the same step: else what the merge has just removed would be
+      // averaged, and removed, once more, and the delta merge would not bring ranks together.
+      leave(true, false);
+      land(step, due);
+      leave(false, true);
+    } else {
+      leave(true, now.launches);
+    }
+    if (now.launches) {
+      at_fault_ = false;
+      if (call == detail::calls::step) ++measured_.taken.launched;
+    }
+    const bool over = call == detail::calls::join && now.launches && all_have_joined();
+    if (over)
+      land(step, [](std::int64_t) { return true; });
+    else
+      land(step, due);
+    ++clock_;
+    if (!refusal_.empty()) throw non_finite_error(std::exchange(refusal_, {}));
+    return over;
+  }
+
+  /// Whether all ranks have sent the newest message from `join`.
+  bool all_have_joined() {
+    bool all = true;
+    for_each_bucket([&](auto& bucket, auto&) { all = all && bucket.receive_newest(measured_).all_joined; });
+    return all;
+  }
+
+  bool gradients_are_finite() {
+    bool finite = true;
+    for_each_lane([&](auto& lane) {
+      detail::finiteness<typename std::remove_reference_t<decltype(lane)>::element> seen;
+      for (const auto gradient : lane.readable) seen.look_at(gradient.data(), gradient.size());
+      finite = finite && seen.all_finite();
+    });
+    return finite;
+  }
+
+  /// Scales this rank's gradients down, if they are too large. Whether they were.
+  bool clip_gradients() {
+    double sum = 0;
+    for_each_lane([&](auto& lane) {
+      for (const auto gradient : lane.readable) sum += detail::sum_of_squares(gradient);
+    });
+    const double norm = std::sqrt(sum);
+    if (!(norm > options_.largest_norm) || !std::isfinite(norm)) return false;
+    for_each_lane([&](auto& lane) {
+      using T = typename std::remove_reference_t<decltype(lane)>::element;
+      const T factor(options_.largest_norm / norm);
+      for (std::size_t t = 0; t < lane.readable.size(); ++t) {
+        const T* const gradient = lane.readable[t].data();
+        T* const clipped = lane.clipped[t].data();
+        detail::for_each_element(lane.readable[t].size(),
+                                 [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { clipped[i] = gradient[i] * factor; });
+      }
+    });
+    return true;
   }
 
   template <class Due>
   bool any_due(Due due) {
     bool any = false;
-    for_each_lane([&](auto& lane) {
-      for (auto& bucket : lane.buckets) any = any || bucket.any_due(due);
-    });
+    for_each_bucket([&](auto& bucket, auto&) { any = any || bucket.any_due(due); });
     return any;
   }
 
+  /// Absorbs what is due. All buckets' messages are received before any is absorbed: only then it is known whether all
+  /// ranks sent the same, and a gradient, and how large it is.
   template <class Due>
   void land(std::int64_t step, Due due) {
-    for_each_lane([&](auto& lane) {
-      for (auto& bucket : lane.buckets) {
-        bucket.land(averaging_, step, due, lane.weights, measured_);
-        measured_.taken.absorbed = bucket.absorbed();  // the same for all of them
-      }
-    });
+    while (any_due(due)) {
+      const detail::agreed_headers said = receive();
+      const bool usable = said.not_finite_rank < 0;
+      const double shrink = usable && said.samples > 0 ? factor_of_clipping(said.samples) : 1;
+      bool counts = false;
+      for_each_bucket([&](auto& bucket, auto& lane) {
+        counts = bucket.absorb(averaging_, step, said.samples, shrink, usable, due, lane.weights);
+      });
+      if (counts) ++measured_.taken.absorbed;
+      if (!usable && options_.gradients == non_finite::skip) ++measured_.taken.skipped;
+    }
+    for_each_bucket([&](auto& bucket, auto& lane) { bucket.look_ahead_again(averaging_, step, lane.weights); });
   }
 
-  /// Collective. Writes the mean over ranks of the readable tensors to the writable ones.
-  template <class T>
-  void take_mean(detail::lane<T, C, A>& lane) {
-    std::vector<T> all;
-    for (auto elements : lane.readable) all.insert(all.end(), elements.begin(), elements.end());
-    communicator_.start_sum(std::span<T>(all)).wait();
-    auto from = all.begin();
-    for (auto elements : lane.weights)
-      for (T& weight : elements) weight = *from++ / T(communicator_.size());
+  /// Waits for the oldest message of every bucket. Returns what ranks said with them.
+  detail::agreed_headers receive() {
+    detail::agreed_headers said;
+    std::size_t number = 0, buckets = 0;
+    for_each_lane([&](auto& lane) { buckets += lane.buckets.size(); });
+    for_each_bucket([&](auto& bucket, auto&) {
+      const std::int64_t step = bucket.oldest_step();
+      const auto place = [&] {
+        return "step " + std::to_string(step) + " (bucket " + std::to_string(number) + " of " +
+               std::to_string(buckets) + ")";
+      };
+      try {
+        const detail::agreed_headers here = bucket.receive(measured_);
+        if (number++ == 0) said = here;
+        if (here.not_finite_rank < 0) return;
+        said.not_finite_rank = here.not_finite_rank;
+        if (options_.gradients == non_finite::refuse && refusal_.empty())
+          refusal_ = "syncopate: what rank " + std::to_string(here.not_finite_rank) + " contributed to " + place() +
+                     " is not finite";
+      } catch (const stalled& stall) {
+        throw stalled("syncopate: the message of " + place() + " has not landed: " + detail::as_clause(stall.what()));
+      }
+    });
+    return said;
   }
+
+  /// What the mean that has been received has to be multiplied by.
+  double factor_of_clipping(double samples) {
+    if (!options_.clips() || options_.clip != clipping::after_averaging) return 1;
+    double sum = 0;
+    for_each_bucket([&](auto& bucket, auto&) { sum += bucket.sum_of_squares_received(); });
+    const double norm = std::sqrt(sum) / samples;
+    return norm > options_.largest_norm ? options_.largest_norm / norm : 1;
+  }
+
+  /// Writes the consensus of the readable tensors to the writable ones.
+  void agree_on_weights() {
+    if constexpr (ranks_differ) {
+      for_each_bucket([&](auto& bucket, auto& lane) {
+        bucket.take_mean_of_ranks(communicator_, clock_, lane.readable, lane.weights);
+      });
+    } else if constexpr (predicts_ahead) {
+      for_each_bucket([](auto& bucket, auto& lane) {
+        for (const detail::piece& p : bucket.pieces())
+          std::ranges::copy(bucket.weights_of(p), lane.weights[p.tensor].begin());
+      });
+    } else {
+      for_each_lane([](auto& lane) {
+        for (std::size_t t = 0; t < lane.weights.size(); ++t)
+          if (lane.weights[t].data() != lane.readable[t].data())
+            std::ranges::copy(lane.readable[t], lane.weights[t].begin());
+      });
+    }
+  }
+
+  enum class state { running, finished, failed, moved };
+
+  /// The state of a scheme; that of one that was moved from says so.
+  class owned_state {
+   public:
+    owned_state() = default;
+    owned_state(owned_state&& other) noexcept : value_(std::exchange(other.value_, state::moved)) {}
+    owned_state& operator=(state value) {
+      value_ = value;
+      return *this;
+    }
+    operator state() const { return value_; }
+
+   private:
+    state value_ = state::running;
+  };
 
   C communicator_;
   D delay_;
@@ -441,7 +846,15 @@ class update_scheme {
   detail::disjointness disjoint_;
   lanes lanes_;
   detail::measurement measured_;
-  bool finished_ = false;
+  scheme_options options_;
+  std::uint64_t scheme_ =
+      detail::hash_of(typeid(A).name(), detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name())));
+  std::int64_t clock_ = 0;  ///< the number of the next step, the same on all ranks
+  bool at_fault_ = false;   ///< whether a local move was left out that the other ranks do not know of yet
+  std::string refusal_;     ///< what a message that was not absorbed is to be refused with
+  std::string failure_;     ///< the newest error
+  owned_state state_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 #undef SYNCOPATE_CHECK_ROLE
@@ -450,6 +863,7 @@ class update_scheme {
 template <class W, class C, class D, class A>
 update_scheme(W&&, C, D, A) -> update_scheme<typename detail::elements_if_model<W>::type, C, D, A>;
 template <class W, class C, class D, class A>
-update_scheme(W&&, C, D, A, std::size_t) -> update_scheme<typename detail::elements_if_model<W>::type, C, D, A>;
+update_scheme(W&&, C, D, A, const scheme_options&)
+    -> update_scheme<typename detail::elements_if_model<W>::type, C, D, A>;
 
 }  // namespace syncopate

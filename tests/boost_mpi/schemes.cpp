@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "../support/numbers.hpp"
 #include "../mpi/ways.hpp"
+#include "../support/numbers.hpp"
 #include "../support/random_pace.hpp"
 #include "../support/training_data.hpp"
 #include "syncopate/averaging/gradient_averaging.hpp"
@@ -36,7 +36,7 @@ using model = std::vector<std::vector<T>>;
 
 /// Empty tensors, tiny ones that share a bucket, and large ones.
 constexpr std::array<std::size_t, 9> sizes{0, 1, 5, 1000, 0, 3, 6000, 2, 0};
-constexpr std::size_t bucket_bytes = 64;
+constexpr scheme_options small_buckets{.bucket_bytes = 64};
 
 template <class T>
 model<T> start_weights() {
@@ -83,7 +83,7 @@ class committed {
  public:
   explicit committed(const boost_mpi& communicator, int delay = 1)
       : scheme_(weights_, communicator, fixed_delay{delay},
-                gradient_averaging{no_prediction{}, sgd{.learning_rate = 0.1, .momentum = 0.5}}, bucket_bytes) {}
+                gradient_averaging{no_prediction{}, sgd{.learning_rate = 0.1, .momentum = 0.5}}, small_buckets) {}
 
   void step() {
     compute_gradients(weights_, scheme_.rank(), step_++, gradients_);
@@ -107,7 +107,7 @@ class ahead {
  public:
   explicit ahead(const boost_mpi& communicator)
       : scheme_(weights_, communicator, fixed_delay{2},
-                lookahead_averaging{local_gradient{}, sgd{.learning_rate = 0.05, .momentum = 0.5}}, bucket_bytes) {}
+                lookahead_averaging{local_gradient{}, sgd{.learning_rate = 0.05, .momentum = 0.5}}, small_buckets) {}
 
   void step() {
     compute_gradients(weights_, scheme_.rank(), step_++, gradients_);

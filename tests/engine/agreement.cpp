@@ -129,11 +129,13 @@ TEST_CASE("Ranks with different schemes are told so", "[engine][agreement]") {
   }
   SECTION("another size of buckets") {
     const auto with = [](std::size_t bucket_bytes) {
-      return compiled::scheme<W>(warm_up{0, fixed_delay{1}}, gradient_averaging{no_prediction{}, sgd{}}, bucket_bytes);
+      return compiled::scheme<W>(warm_up{0, fixed_delay{1}}, gradient_averaging{no_prediction{}, sgd{}},
+                                 scheme_options{.bucket_bytes = bucket_bytes});
     };
     CHECK(said(with(32), with(64)) ==
-          on_all(ranks, "configuration: syncopate: ranks were given different bucket sizes: " + all_but_last(ranks) +
-                            ": 32 bytes; " + last(ranks) + ": 64 bytes"));
+          on_all(ranks, "configuration: syncopate: ranks were given different options: " + all_but_last(ranks) +
+                            ": 32 bytes per bucket, non-finite gradients refused; " + last(ranks) +
+                            ": 64 bytes per bucket, non-finite gradients refused"));
   }
 }
 

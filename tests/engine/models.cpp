@@ -59,7 +59,7 @@ template <class W>
 auto looking_ahead(W&& weights, std::size_t bucket_bytes = default_bucket_bytes) {
   return update_scheme{weights, loopback{}, fixed_delay{2},
                        lookahead_averaging{exponential_smoothing{}, sgd{.learning_rate = 0.125, .momentum = 0.5}},
-                       bucket_bytes};
+                       scheme_options{.bucket_bytes = bucket_bytes}};
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ TEMPLATE_TEST_CASE("Buckets of any size give the same weights, bitwise", "[laws]
     const auto same = [&](int delay, auto averaging) {
       const auto with = [&](std::size_t bucket_bytes) {
         return trajectories<TestType>(ranks, data,
-                                      compiled::scheme<W>(warm_up{0, fixed_delay{delay}}, averaging, bucket_bytes));
+                                      compiled::scheme<W>(warm_up{0, fixed_delay{delay}}, averaging,
+                                                          scheme_options{.bucket_bytes = bucket_bytes}));
       };
       const auto expected = with(default_bucket_bytes);
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, 33 * sizeof(TestType), 1024 * sizeof(TestType)}) {
@@ -47,9 +48,10 @@ TEMPLATE_TEST_CASE("Buckets of any size give the same weights, bitwise", "[laws]
     if (ranks.size > 2) continue;
     const auto data = rough_data(awkward_sizes, steps, uneven(ranks.size));
     const auto with = [&](std::size_t bucket_bytes) {
-      return trajectories<TestType>(ranks, data,
-                                    compiled::scheme<W>(periodic_delay{.period = 2, .delay = 1},
-                                                        weight_averaging{blend{}, adamw{}}, bucket_bytes));
+      return trajectories<TestType>(
+          ranks, data,
+          compiled::scheme<W>(periodic_delay{.period = 2, .delay = 1}, weight_averaging{blend{}, adamw{}},
+                              scheme_options{.bucket_bytes = bucket_bytes}));
     };
     const auto expected = with(default_bucket_bytes), got = with(1);
     for (std::size_t rank = 0; rank < got.size(); ++rank) CHECK(same_bits(got[rank], expected[rank]));

@@ -19,7 +19,7 @@ COMPILE(od_sgd, sgd, int)
 COMPILE(od_sgd, sgd, sgd, int)
 
 COMPILE(scheme, delay, lookahead_averaging<local_gradient, sgd>)
-COMPILE(scheme, delay, lookahead_averaging<local_gradient, sgd>, std::size_t)
+COMPILE(scheme, delay, lookahead_averaging<local_gradient, sgd>, scheme_options)
 COMPILE(scheme, delay, lookahead_averaging<no_prediction, sgd>)
 COMPILE(scheme, delay, lookahead_averaging<blended_gradient, sgd>)
 COMPILE(scheme, delay, lookahead_averaging<blended_gradient, adamw>)

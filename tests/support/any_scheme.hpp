@@ -19,6 +19,7 @@ class any_scheme {
   void step(W& weights, const W& gradients, double samples = 1) { held_->step(weights, gradients, samples); }
   void poll() { held_->poll(); }
   void consensus(const W& weights, W& out) { held_->consensus(weights, out); }
+  void join(W& weights) { held_->join(weights); }
   void finish(W& weights) { held_->finish(weights); }
   syncopate::statistics statistics() const { return held_->statistics(); }
 
@@ -28,6 +29,7 @@ class any_scheme {
     virtual void step(W&, const W&, double) = 0;
     virtual void poll() = 0;
     virtual void consensus(const W&, W&) = 0;
+    virtual void join(W&) = 0;
     virtual void finish(W&) = 0;
     virtual syncopate::statistics statistics() const = 0;
   };
@@ -38,6 +40,7 @@ class any_scheme {
     void step(W& weights, const W& gradients, double samples) override { scheme_.step(weights, gradients, samples); }
     void poll() override { scheme_.poll(); }
     void consensus(const W& weights, W& out) override { scheme_.consensus(weights, out); }
+    void join(W& weights) override { scheme_.join(weights); }
     void finish(W& weights) override { scheme_.finish(weights); }
     syncopate::statistics statistics() const override { return scheme_.statistics(); }
     S scheme_;

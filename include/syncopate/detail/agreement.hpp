@@ -4,17 +4,45 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "../error.hpp"
+#include "../scheme_options.hpp"
 #include "by_rank.hpp"
 #include "layout.hpp"
+#include "validate.hpp"
 
 /// What ranks tell each other once, at construction, so that a disagreement is an error on all of them and not a hang.
 namespace syncopate::detail {
+
+/// `scheme_options` with which ranks can disagree.
+struct option_facts {
+  std::uint64_t bucket_bytes = 0;
+  std::uint64_t gradients = 0;
+  std::uint64_t clip = 0;
+  double largest_norm = 0;
+
+  option_facts() = default;
+  explicit option_facts(const scheme_options& options)
+      : bucket_bytes(options.bucket_bytes),
+        gradients(static_cast<std::uint64_t>(options.gradients)),
+        clip(static_cast<std::uint64_t>(options.clip)),
+        largest_norm(options.largest_norm) {}
+
+  friend bool operator==(const option_facts&, const option_facts&) = default;
+
+  std::string text() const {
+    constexpr const char* treatments[] = {"refused", "skipped", "ignored"};
+    constexpr const char* places[] = {"after", "before"};
+    const bool clips = largest_norm <= std::numeric_limits<double>::max();
+    return std::to_string(bucket_bytes) + " bytes per bucket, non-finite gradients " + treatments[gradients] +
+           (clips ? ", norms of at most " + detail::text(largest_norm) + " " + places[clip] + " averaging" : "");
+  }
+};
 
 /// What one rank says of its scheme.
 struct scheme_facts {
@@ -22,7 +50,7 @@ struct scheme_facts {
   std::uint64_t scheme;  ///< hash of the policies' types
   std::int64_t most_in_flight;
   std::uint64_t schedule;  ///< hash of what the delay policy decides
-  std::uint64_t bucket_bytes;
+  option_facts options;
   std::uint64_t tensors;
   std::uint64_t fault_of_layout;  ///< whether `fault` concerns tensors
   std::array<char, 456> fault;    ///< what is wrong with this rank's arguments, as text that ends with a zero
@@ -56,6 +84,18 @@ std::vector<T> gather(C& communicator, std::span<const T> own) {
   std::vector<T> all(own.size() * static_cast<std::size_t>(communicator.size()));
   communicator.all_gather(std::as_bytes(own), std::as_writable_bytes(std::span(all)));
   return all;
+}
+
+/// Collective. Throws `Error` on every rank, if some rank has a fault, with the text of the first one that has.
+template <class Error, class C>
+void agree_on_fault(C& communicator, const std::string& fault) {
+  using text = std::array<char, 512>;  // ends with a zero
+  text own{};
+  fault.copy(own.data(), own.size() - 1);
+  const auto all = gather(communicator, std::span<const text>(&own, 1));
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank][0] != 0)
+      throw Error(all[rank].data() + (all.size() > 1 ? " (rank " + std::to_string(rank) + ")" : ""));
 }
 
 /// Collective. Throws the same error on every rank where ranks disagree or where one of them has a fault.
@@ -103,9 +143,9 @@ void agree(C& communicator, const scheme_facts& own, std::span<const tensor_fact
   if (differ(&scheme_facts::schedule))
     throw configuration_error("syncopate: ranks were given different delays: " +
                               by_rank(ranks, [&](int r) { return "schedule " + std::to_string(of(r).schedule); }));
-  if (differ(&scheme_facts::bucket_bytes))
-    throw configuration_error("syncopate: ranks were given different bucket sizes: " +
-                              by_rank(ranks, [&](int r) { return std::to_string(of(r).bucket_bytes) + " bytes"; }));
+  if (differ(&scheme_facts::options))
+    throw configuration_error("syncopate: ranks were given different options: " +
+                              by_rank(ranks, [&](int r) { return of(r).options.text(); }));
 }
 
 }  // namespace syncopate::detail

@@ -13,8 +13,11 @@
 #include "../concepts.hpp"
 #include "../error.hpp"
 #include "../memory_report.hpp"
+#include "archive.hpp"
 #include "buffer.hpp"
 #include "elementwise.hpp"
+#include "finite.hpp"
+#include "header.hpp"
 #include "measurement.hpp"
 #include "roles.hpp"
 
@@ -28,13 +31,26 @@ namespace syncopate::detail {
 /// One message of a bucket, from its launch until its memory is needed again.
 template <class T, class R>
 struct message {
-  buffer<T> sum;           ///< contributions, then their sum over ranks; the last element counts samples
+  buffer<T> sum;           ///< contributions, then their sum over ranks; headers of all ranks at the end
   T scale = T(1);          ///< of the sum, once it has landed: scale * sum is the mean
   buffer<T> own;           ///< what this rank contributed, where a policy keeps it
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
   std::optional<R> request;
   std::int64_t step = 0;
+  calls call = calls::step;
   measurement::clock::time_point launching, launched, landed;  ///< when the call that launched it began and ended
+};
+
+/// What a rank does in one tick of the clock that all ranks share.
+struct departure {
+  std::int64_t step;
+  calls call;
+  double samples;  ///< 0: the gradient is not looked at, and the rank contributes zeros
+  bool check;      ///< whether contributions are looked at for infinities and NaN
+  bool at_fault;   ///< whether a local move was left out for one
+  bool at_once;    ///< whether the message is due at the same step
+  bool moves;      ///< whether the local move happens in this call, if the averaging has one
+  bool launches;   ///< whether the message leaves in this call
 };
 
 /// A tensor's place in its bucket.
@@ -59,7 +75,8 @@ class bucket {
 
  public:
   /// `most_in_flight` messages can be in flight between two steps.
-  bucket(std::vector<piece> pieces, std::int64_t most_in_flight) : pieces_(std::move(pieces)) {
+  bucket(std::vector<piece> pieces, std::int64_t most_in_flight, int ranks)
+      : pieces_(std::move(pieces)), header_size_(header_elements * static_cast<std::size_t>(ranks)) {
     for (piece& p : pieces_) {
       p.offset = size_;
       p.first_group = groups_;
@@ -77,7 +94,7 @@ class bucket {
     if constexpr (predicts_ahead) weights_ = buffer<T>(size_);
     ring_.resize(static_cast<std::size_t>(most_in_flight) + 1);
     for (slot& m : ring_) {
-      m.sum = buffer<T>(size_ + 1);
+      m.sum = buffer<T>(size_ + header_size_);
       if constexpr (any_keeps_own<A>) m.own = buffer<T>(size_);
       if constexpr (any_keeps_weights<A>) m.weights_then = buffer<T>(size_);
     }
@@ -96,7 +113,8 @@ class bucket {
 
   std::span<const piece> pieces() const { return pieces_; }
   std::int64_t in_flight() const { return launched_ - absorbed_; }
-  std::int64_t absorbed() const { return absorbed_; }
+  /// Of the oldest message in flight. Precondition: there is one.
+  std::int64_t oldest_step() { return at(absorbed_).step; }
   const bucket_statistics& taken() const { return taken_; }
 
   /// Adds what the bucket keeps.
@@ -131,60 +149,147 @@ class bucket {
     return in_flight() > 0 && due(at(absorbed_).step);
   }
 
-  /// The local move of one step, if `moves`, and the message, if `launches`, which is waited for `at_once`. Reads
-  /// gradients, which may be overwritten afterwards. Not inlined, as `land`: what a compiler has to say of formulas'
-  /// loops it says of this header, not of a user's function.
-  SYNCOPATE_NEVER_INLINE void leave(const A& averaging, C& communicator, std::int64_t step, bool moves, bool launches,
-                                    bool at_once, double samples, std::span<const std::span<T>> weights,
+  /// The local move of one step, and the message. Reads gradients, which may be overwritten afterwards. Not inlined, as
+  /// `absorb`: what a compiler has to say of formulas' loops it says of this header, not of a user's function.
+  SYNCOPATE_NEVER_INLINE void leave(const A& averaging, C& communicator, const departure& now,
+                                    std::span<const std::span<T>> weights,
                                     std::span<const std::span<const T>> gradients, measurement& measured) {
-    if constexpr (!advances<A, T>)
-      if (!launches) return;
-    if (launches && in_flight() == static_cast<std::int64_t>(ring_.size()))
+    const bool moves = advances<A, T> && now.moves && now.samples > 0;
+    if (!moves && !now.launches) return;
+    if (now.launches && in_flight() == static_cast<std::int64_t>(ring_.size()))
       throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
     slot& out = at(launched_);
-    const placed_policies<A, T> policies = place(averaging);
-    for (const piece& p : pieces_) {
-      const placed_policies<A, T> here = policies.advanced_by(p.offset);
-      T* const weight = weights[p.tensor].data();
-      const T* const gradient = gradients[p.tensor].data();
-      if constexpr (!advances<A, T>) {
-        leave<false, true>(averaging, here, p, weight, gradient, out, T(samples));
-      } else {
-        if (moves && launches)
-          leave<true, true>(averaging, here, p, weight, gradient, out, T(samples));
-        else if (moves)
-          leave<true, false>(averaging, here, p, weight, gradient, out, T(samples));
-        else
-          leave<false, true>(averaging, here, p, weight, gradient, out, T(samples));
-      }
-    }
+    finiteness<T> seen;
+    if (now.samples > 0) depart(averaging, moves, now, weights, gradients, out, seen);
     if (moves) ++advanced_;
-    if (!launches) return;
-    out.sum[size_] = T(samples);
-    out.step = step;
+    if (!now.launches) return;
+    const bool contributes = now.samples > 0 && seen.all_finite();
+    if (!contributes) contribute_nothing(averaging, weights, out);
+    write_header(out.sum, communicator.rank(),
+                 {now.step, now.call, seen.all_finite() && !now.at_fault, contributes ? now.samples : 0});
+    out.step = now.step;
+    out.call = now.call;
     out.launching = measurement::clock::now();
-    if (!sum_at_once(communicator, out.sum.elements(), at_once))
+    if (!sum_at_once(communicator, out.sum.elements(), now.at_once))
       out.request.emplace(communicator.start_sum(out.sum.elements()));
     out.launched = out.landed = measurement::clock::now();
     ++launched_;
-    measured.taken.bytes += taken_.bytes;
+    if (now.call == calls::step) measured.taken.bytes += taken_.bytes;
   }
 
-  /// Absorbs what `due(launch step)` says, then leaves in the user's tensors what the averaging wants there.
+  /// Waits for the oldest message in flight. Returns what ranks said with it.
+  agreed_headers receive(measurement& measured) {
+    slot& m = at(absorbed_);
+    wait(m, measured);
+    return headers_of(m);
+  }
+
+  /// Waits for the newest message. Returns what ranks said with it.
+  agreed_headers receive_newest(measurement& measured) {
+    slot& m = at(launched_ - 1);
+    wait(m, measured);
+    return headers_of(m);
+  }
+
+  /// Of the mean in the oldest message, which has been received.
+  double sum_of_squares_received() {
+    return sum_of_squares(std::span<const T>(at(absorbed_).sum.elements().first(size_)));
+  }
+
+  /// Absorbs the mean of the oldest message, which has been received; `samples` of all ranks went into it. If there are
+  /// none, or it is not `usable`, there is no mean. It is scaled by `shrink`. `due` says which of the next ones follow.
+  /// Whether it was one of `step`, not of `join`.
   template <class Due>
-  SYNCOPATE_NEVER_INLINE void land(const A& averaging, std::int64_t step, Due due,
-                                   std::span<const std::span<T>> weights, measurement& measured) {
-    bool outdated = std::exchange(seen_, launched_) < launched_;  // whether a prediction misses a message in flight
-    while (any_due(due)) {
-      wait(at(absorbed_), measured);
-      take_mean(at(absorbed_));
-      const bool empty = at(absorbed_).sum[size_] == T(0);  // no rank had a sample: there is no mean
-      ++absorbed_;
-      outdated = empty || any_due(due);
-      if (!empty) arrive<true>(averaging, step, weights, !outdated);
+  SYNCOPATE_NEVER_INLINE bool absorb(const A& averaging, std::int64_t step, double samples, double shrink, bool usable,
+                                     Due due, std::span<const std::span<T>> weights) {
+    slot& m = at(absorbed_);
+    const bool empty = samples == 0 || !usable;
+    if (empty) {
+      std::ranges::fill(m.sum.elements().first(size_), T(0));
+      m.scale = T(1);
+    } else {
+      take_mean(m, T(samples), T(shrink));
+      ++updates_;
     }
+    ++absorbed_;
+    seen_ = launched_;
+    outdated_ = empty || any_due(due);
+    if (!empty) arrive<true>(averaging, step, weights, !outdated_);
+    return m.call == calls::step;
+  }
+
+  /// Leaves in the user's tensors what the averaging wants there, if that is not there yet.
+  SYNCOPATE_NEVER_INLINE void look_ahead_again(const A& averaging, std::int64_t step,
+                                               std::span<const std::span<T>> weights) {
+    const bool missing = std::exchange(seen_, launched_) < launched_;  // a prediction, of a message in flight
     if constexpr (predicts_ahead)
-      if (outdated) arrive<false>(averaging, step, weights, true);
+      if (missing || outdated_) arrive<false>(averaging, step, weights, true);
+    outdated_ = false;
+  }
+
+  /// Collective, blocking. Writes the mean over ranks of `from`'s tensors to those of `to`.
+  void take_mean_of_ranks(C& communicator, std::int64_t step, std::span<const std::span<const T>> from,
+                          std::span<const std::span<T>> to) {
+    buffer<T> sum(size_ + header_size_);
+    for (const piece& p : pieces_) std::ranges::copy(from[p.tensor], sum.data() + p.offset);
+    write_header(sum, communicator.rank(), {step, calls::consensus, true, 1});
+    auto request = communicator.start_sum(sum.elements());
+    try {
+      request.wait();
+    } catch (...) {
+      std::move(sum).abandon();
+      throw;
+    }
+    read_headers(std::span<const T>(sum.elements().last(header_size_)), step);
+    for (const piece& p : pieces_)
+      for (std::size_t i = 0; i < p.size; ++i) to[p.tensor][i] = sum[p.offset + i] / T(communicator.size());
+  }
+
+  /// Lands what is in flight, without absorbing it, and writes everything that the bucket keeps.
+  template <class Archive>
+  void save(Archive& archive, measurement& measured) {
+    for (std::int64_t number = absorbed_; number < launched_; ++number) wait(at(number), measured);
+    for (const std::int64_t count : counters()) put(archive, count);
+    put(archive, outdated_);
+    for (const slot& m : ring_) {
+      put(archive, m.step);
+      put(archive, static_cast<int>(m.call));
+      put(archive, m.scale);
+    }
+    for_each_vector([&](std::span<T> elements) { put(archive, std::span<const T>(elements)); });
+    for (const auto& group : scalars_) put(archive, std::span<const double>(group));
+  }
+
+  /// Reads what `save` wrote. Throws `checkpoint_error` where that cannot be. Precondition: nothing is in flight.
+  template <class Archive>
+  void load(Archive& archive) {
+    for (std::int64_t* const count : {&launched_, &absorbed_, &updates_, &advanced_, &looked_ahead_, &seen_})
+      *count = get<std::int64_t>(archive);
+    outdated_ = get<bool>(archive);
+    const auto slots = static_cast<std::int64_t>(ring_.size());
+    if (absorbed_ < 0 || launched_ < absorbed_ || launched_ - absorbed_ > slots || updates_ < 0 ||
+        updates_ > absorbed_ || seen_ < 0 || seen_ > launched_ || advanced_ < 0 || looked_ahead_ < 0) {
+      launched_ = absorbed_ = 0;
+      throw checkpoint_error("syncopate: the checkpoint is damaged: its numbers of messages contradict each other");
+    }
+    for (slot& m : ring_) {
+      m.step = get<std::int64_t>(archive);
+      const int call = get<int>(archive);
+      if (call != static_cast<int>(calls::step) && call != static_cast<int>(calls::join))
+        throw checkpoint_error("syncopate: the checkpoint is damaged: a message in it is of no known kind");
+      m.call = static_cast<calls>(call);
+      m.scale = get<T>(archive);
+    }
+    for_each_vector([&](std::span<T> elements) { get(archive, elements); });
+    for (auto& group : scalars_) get(archive, std::span<double>(group));
+  }
+
+  /// Calls `visit(elements)` for everything that has to be bitwise the same on all ranks, where the averaging does not
+  /// let ranks have weights of their own: true weights, and the rule's state.
+  template <class Visitor>
+  void for_each_common_vector(Visitor visit) {
+    visit(weights_.elements());
+    for (const buffer<T>& vector : rule_state_) visit(vector.elements());
   }
 
   /// Lets messages in flight progress.
@@ -193,6 +298,25 @@ class bucket {
   }
 
  private:
+  std::array<std::int64_t, 6> counters() const {
+    return {launched_, absorbed_, updates_, advanced_, looked_ahead_, seen_};
+  }
+
+  /// Everything that is kept for each parameter.
+  template <class Visitor>
+  void for_each_vector(Visitor visit) {
+    for (slot& m : ring_)
+      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then}) visit(vector->elements());
+    visit(weights_.elements());
+    const auto visit_all = [&](const auto& vectors) {
+      for (const buffer<T>& vector : vectors) visit(vector.elements());
+    };
+    visit_all(predictor_state_);
+    visit_all(rule_state_);
+    visit_all(local_rule_state_);
+    visit_all(merge_state_);
+  }
+
   slot& at(std::int64_t number) { return ring_[static_cast<std::size_t>(number) % ring_.size()]; }
 
   /// Sums in one blocking call, if that is wanted, and the communicator has one.
@@ -229,6 +353,7 @@ class bucket {
       m.landed = measurement::clock::now();
     }
     // A test may do the summing itself, so what it finds landed may have landed only now.
+    if (m.call != calls::step) return;  // the end of training is no part of it
     const statistics::seconds exposed = m.launched - m.launching + (std::max(begin, m.landed) - begin);
     measured.blocked(exposed);
     measured.in_flight(m.launching, m.landed);
@@ -242,17 +367,29 @@ class bucket {
   /// What turns a landed sum into a mean: the formulas' loop multiplies by `slot::scale`. It is a power of two, since
   /// such a product is exact; any other could be contracted with what a formula does next, differently in different
   /// loops. So where the number of samples is no power of two, the sum is divided by it here, in a pass of its own.
-  void take_mean(slot& m) const {
-    const T samples = m.sum[size_];
+  void take_mean(slot& m, T samples, T shrink) const {
     int exponent = 0;
-    if (std::frexp(samples, &exponent) == T(0.5)) {
+    if (shrink == T(1) && std::frexp(samples, &exponent) == T(0.5)) {
       m.scale = T(1) / samples;
       return;
     }
     m.scale = T(1);
-    if (samples == T(0)) return;
     T* const elements = m.sum.data();
-    for_each_element(size_, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] /= samples; });
+    if (shrink == T(1))
+      for_each_element(size_, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] /= samples; });
+    else
+      for_each_element(size_,
+                       [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] = elements[i] / samples * shrink; });
+  }
+
+  agreed_headers headers_of(const slot& m) const {
+    return read_headers(std::span<const T>(m.sum.elements().last(header_size_)), m.step);
+  }
+
+  void write_header(const buffer<T>& message, int rank, const header& own) const {
+    const std::span<T> all = message.elements().last(header_size_);
+    std::ranges::fill(all, T(0));
+    coded_header<T>::write(all.subspan(static_cast<std::size_t>(rank) * header_elements, header_elements), own);
   }
 
   template <class Policy, std::size_t N>
@@ -267,17 +404,39 @@ class bucket {
 
   /// The policies at the beginning of the bucket, for the next local move or the mean that landed last.
   placed_policies<A, T> place(const A& averaging) const {
-    const std::int64_t earlier = absorbed_ > 0 ? absorbed_ - 1 : 0;
+    const std::int64_t earlier = updates_ > 0 ? updates_ - 1 : 0;
     return {place(predictor_of(averaging), predictor_state_, earlier),
             place(rule_of(averaging), rule_state_, advances<A, T> ? advanced_ : earlier),
             place(local_rule_of(averaging), local_rule_state_, looked_ahead_),
             place(merge_of(averaging), merge_state_, earlier)};
   }
 
+  /// The loops of `leave`, over a gradient that is there.
+  void depart(const A& averaging, bool moves, const departure& now, std::span<const std::span<T>> weights,
+              std::span<const std::span<const T>> gradients, slot& out, finiteness<T>& seen) const {
+    const placed_policies<A, T> policies = place(averaging);
+    for (const piece& p : pieces_) {
+      const placed_policies<A, T> here = policies.advanced_by(p.offset);
+      T* const weight = weights[p.tensor].data();
+      const T* const gradient = gradients[p.tensor].data();
+      if constexpr (!advances<A, T>) {
+        depart<false, true>(averaging, here, p, weight, gradient, out, now, seen);
+      } else {
+        if (moves && now.launches)
+          depart<true, true>(averaging, here, p, weight, gradient, out, now, seen);
+        else if (moves)
+          depart<true, false>(averaging, here, p, weight, gradient, out, now, seen);
+        else
+          depart<false, true>(averaging, here, p, weight, gradient, out, now, seen);
+      }
+    }
+  }
+
   template <bool Moves, bool Launches>
-  static void leave(const A& averaging, const placed_policies<A, T>& policies, const piece& p, T* weights,
-                    const T* gradients, slot& out, T samples) {
+  static void depart(const A& averaging, const placed_policies<A, T>& policies, const piece& p, T* weights,
+                     const T* gradients, slot& out, const departure& now, finiteness<T>& seen) {
     const A formulas = averaging;
+    const T samples(now.samples);
     [[maybe_unused]] T* const sum = out.sum.data() + p.offset;
     [[maybe_unused]] T* const own = any_keeps_own<A> ? out.own.data() + p.offset : nullptr;
     [[maybe_unused]] T* const then = any_keeps_weights<A> ? out.weights_then.data() + p.offset : nullptr;
@@ -286,19 +445,38 @@ class bucket {
       if constexpr (any_keeps_own<A>) own[i] = contribution;
       sum[i] = contribution * samples;
     };
+    const auto run = [&](auto body) {
+      if (Launches && now.check)
+        for_each_element(p.size, body, [&](std::size_t begin, std::size_t count) SYNCOPATE_INLINE_LAMBDA {
+          seen.look_at(sum + begin, count);
+        });
+      else
+        for_each_element(p.size, body);
+    };
     if constexpr (Moves)
       with_bound<false>(policies, [=](auto with_at) {
-        for_each_element(p.size, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        run([=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
           if constexpr (Launches && any_keeps_weights<A>) then[i] = weights[i];
           formulas.advance(weights[i], gradients[i], with_at(i));
           if constexpr (Launches) send(i);
         });
       });
     else
-      for_each_element(p.size, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+      run([=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
         if constexpr (any_keeps_weights<A>) then[i] = weights[i];
         send(i);
       });
+  }
+
+  /// A message of a rank that has nothing to say.
+  void contribute_nothing(const A& averaging, std::span<const std::span<T>> weights, slot& out) const {
+    std::ranges::fill(out.sum.elements().first(size_), T(0));
+    for (const piece& p : pieces_) {
+      const std::span<const T> weight = weights[p.tensor];
+      if constexpr (any_keeps_own<A>)
+        for (std::size_t i = 0; i < p.size; ++i) out.own[p.offset + i] = averaging.message(weight[i], T(0));
+      if constexpr (any_keeps_weights<A>) std::ranges::copy(weight, out.weights_then.data() + p.offset);
+    }
   }
 
   /// Where a mean lies and what belongs to it, from some element on. Pointers to what is not kept are null.
@@ -395,7 +573,7 @@ class bucket {
     prepared_rules_.clear();
     if constexpr (predicts_ahead)
       for (std::int64_t number = absorbed_; number < launched_; ++number)
-        prepared_rules_.push_back(prepare(rule_of(averaging), number));
+        prepared_rules_.push_back(prepare(rule_of(averaging), updates_ + number - absorbed_));
     const bool ahead = predicts_ahead && looks_ahead_now && in_flight() > 0;
     const arrival newest = latest(step);
     for (const piece& p : pieces_) {
@@ -411,7 +589,7 @@ class bucket {
           auto& kept = scalars_[p.first_group + begin / chunk_length];
           auto scratch = kept;
           here.predictor.prepared = observe(here.predictor, ahead ? predicted_for(absorbed_, mean, offset) : mean,
-                                            count, Arrived ? absorbed_ - 1 : absorbed_, Arrived ? kept : scratch);
+                                            count, Arrived ? updates_ - 1 : updates_, Arrived ? kept : scratch);
         }
         if constexpr (predicts_ahead) {
           if (ahead && Arrived && in_flight() == 1) {
@@ -514,6 +692,7 @@ class bucket {
   }
 
   std::vector<piece> pieces_;
+  std::size_t header_size_;
   std::size_t size_ = 0;    ///< elements of all pieces
   std::size_t groups_ = 0;  ///< chunks of all pieces
   std::array<buffer<T>, state_vectors<P>> predictor_state_;
@@ -524,8 +703,9 @@ class bucket {
   buffer<T> weights_;                                    ///< the true ones, where the averaging looks ahead
   std::vector<slot> ring_;
   std::vector<coefficients_of<U, T>> prepared_rules_;  ///< for each message in flight
-  std::int64_t launched_ = 0, absorbed_ = 0, advanced_ = 0, looked_ahead_ = 0;
+  std::int64_t launched_ = 0, absorbed_ = 0, updates_ = 0, advanced_ = 0, looked_ahead_ = 0;
   std::int64_t seen_ = 0;  ///< messages that were in flight when the user's weights were written
+  bool outdated_ = false;  ///< whether they lack a look-ahead, since another mean was to be absorbed first
   bucket_statistics taken_;
 };
 

@@ -45,14 +45,25 @@ SYNCOPATE_ALWAYS_INLINE void for_each_element_of_chunk(std::size_t begin, Body& 
   for (std::size_t i = begin; i < begin + N; ++i) body(i);
 }
 
-/// Calls `body(i)` for i in [0, count); iterations are independent.
-template <class Body>
-SYNCOPATE_ALWAYS_INLINE void for_each_element(std::size_t count, Body body) {
+/// Calls `body(i)` for i in [0, count); iterations are independent. After each chunk, while it is in the cache, it
+/// calls `after(begin, length)`.
+template <class Body, class After>
+SYNCOPATE_ALWAYS_INLINE void for_each_element(std::size_t count, Body body, After after) {
   std::size_t i = 0;
-  for (; i + chunk_length <= count; i += chunk_length) for_each_element_of_chunk<chunk_length>(i, body);
+  for (; i + chunk_length <= count; i += chunk_length) {
+    for_each_element_of_chunk<chunk_length>(i, body);
+    after(i, chunk_length);
+  }
+  const std::size_t rest = i;
   for (; i + small_chunk_length <= count; i += small_chunk_length)
     for_each_element_of_chunk<small_chunk_length>(i, body);
   for (; i < count; ++i) body(i);
+  after(rest, count - rest);
+}
+
+template <class Body>
+SYNCOPATE_ALWAYS_INLINE void for_each_element(std::size_t count, Body body) {
+  for_each_element(count, body, [](std::size_t, std::size_t) SYNCOPATE_INLINE_LAMBDA {});
 }
 
 }  // namespace syncopate::detail

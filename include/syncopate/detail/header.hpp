@@ -1,0 +1,107 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "../error.hpp"
+#include "../tensor.hpp"
+#include "by_rank.hpp"
+
+/// What ranks tell each other with every message, so that a disagreement is the same error on all of them. A message
+/// ends with three elements for each rank: the sum over ranks, to which each adds zeros but in its own place, brings
+/// everyone's header to everyone, without a message more.
+namespace syncopate::detail {
+
+/// What a rank called to send a message.
+enum class calls { step, join, consensus };
+
+/// What one rank says of its message.
+struct header {
+  std::int64_t step = 0;  ///< on the clock that all ranks share
+  calls call = calls::step;
+  bool finite = true;  ///< whether what the rank wanted to contribute was; it contributes zeros, if not
+  double samples = 0;  ///< the rank's weight in the mean
+
+  std::string text() const {
+    return (call == calls::step   ? "step "
+            : call == calls::join ? "join or finish at step "
+                                  : "consensus at step ") +
+           std::to_string(step);
+  }
+};
+
+inline constexpr std::size_t header_elements = 3;  ///< of one rank
+
+/// A header as elements of a message. The code and the check are whole numbers below 2^24, which a float holds exactly.
+template <Element T>
+class coded_header {
+  static constexpr std::int64_t steps = std::int64_t{1} << 20;  ///< larger numbers are told from nearby ones
+
+ public:
+  static void write(std::span<T> elements, const header& h) {
+    elements[0] = static_cast<T>(h.samples);
+    elements[1] = static_cast<T>(h.step % steps * 8 + static_cast<int>(h.call) * 2 + (h.finite ? 1 : 0));
+    elements[2] = check_of(elements);
+  }
+
+  /// Whether nobody has altered it.
+  static bool intact(std::span<const T> elements) { return elements[2] == check_of(elements); }
+
+  /// Precondition: it is intact. `near` is a number of a step close to the one that was written.
+  static header read(std::span<const T> elements, std::int64_t near) {
+    const auto code = static_cast<std::int64_t>(elements[1]);
+    const std::int64_t apart = ((code / 8 - near) % steps + steps + steps / 2) % steps - steps / 2;
+    return {near + apart, static_cast<calls>(code / 2 % 4), code % 2 != 0, static_cast<double>(elements[0])};
+  }
+
+ private:
+  /// A number that depends on all bits of the first two elements.
+  static T check_of(std::span<const T> elements) {
+    std::uint64_t mixed = 0x9e3779b97f4a7c15u;
+    for (const T element : elements.first(2)) {
+      mixed = (mixed ^ std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(element)) *
+              0xff51afd7ed558ccdu;
+      mixed ^= mixed >> 32;
+    }
+    return static_cast<T>(1 + mixed % ((std::uint64_t{1} << 24) - 1));
+  }
+};
+
+/// What all ranks said together.
+struct agreed_headers {
+  double samples = 0;        ///< of all ranks
+  bool all_joined = true;    ///< whether no rank has anything left to do
+  int not_finite_rank = -1;  ///< the first one whose contribution was not finite, if any
+};
+
+/// Reads the headers at the end of a message that has landed. Throws `communication_error`, the same on every rank,
+/// where ranks called different things, or where a header was damaged.
+template <Element T>
+agreed_headers read_headers(std::span<const T> all, std::int64_t step) {
+  const std::size_t ranks = all.size() / header_elements;
+  const auto of = [&](std::size_t rank) { return all.subspan(rank * header_elements, header_elements); };
+  const auto read = [&](std::size_t rank) { return coded_header<T>::read(of(rank), step); };
+  agreed_headers agreed;
+  T samples(0);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (!coded_header<T>::intact(of(rank)))
+      throw communication_error("syncopate: the header that rank " + std::to_string(rank) +
+                                " sent with its message of about step " + std::to_string(step) + " arrived damaged");
+    const header h = read(rank), first = read(0);
+    if (h.step != first.step || (h.call == calls::consensus) != (first.call == calls::consensus))
+      throw communication_error(
+          "syncopate: ranks called different things: " +
+          by_rank(static_cast<int>(ranks), [&](int r) { return read(static_cast<std::size_t>(r)).text(); }));
+    samples += of(rank)[0];
+    agreed.all_joined = agreed.all_joined && h.call == calls::join;
+    if (!h.finite && agreed.not_finite_rank < 0) agreed.not_finite_rank = static_cast<int>(rank);
+  }
+  agreed.samples = static_cast<double>(samples);
+  return agreed;
+}
+
+}  // namespace syncopate::detail

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string>
+
+#include "error.hpp"
+
+namespace syncopate {
+
+/// Tensors travel together until a message has this many bytes; a larger tensor travels alone.
+inline constexpr std::size_t default_bucket_bytes = std::size_t{25} << 20;
+
+/// What happens to a gradient with an infinity or a NaN in it. Its rank contributes nothing, and everyone learns of it
+/// with the message, so that all ranks do the same at the same step, also for a message that lands late.
+enum class non_finite {
+  refuse,  ///< `non_finite_error`, on every rank, at the step at which the mean would have been absorbed
+  skip,    ///< no rank absorbs that mean: weights, history and momentum stay as they are; `statistics::skipped` counts
+  ignore   ///< nobody looks
+};
+
+/// Where the global norm, over all tensors, is bounded.
+enum class clipping {
+  after_averaging,  ///< the norm of the mean gradient, at the step at which it is absorbed
+  before_averaging  ///< the norm of each rank's own gradient, before it is sent or used
+};
+
+/// What a scheme does besides its policies. All ranks have to be given the same.
+struct scheme_options {
+  std::size_t bucket_bytes = default_bucket_bytes;
+  non_finite gradients = non_finite::refuse;
+  /// A gradient whose global norm exceeds this is scaled down to it (Pascanu, Mikolov and Bengio, ICML 2013). Infinity:
+  /// none is.
+  double largest_norm = std::numeric_limits<double>::infinity();
+  clipping clip = clipping::after_averaging;
+
+  bool clips() const { return largest_norm < std::numeric_limits<double>::infinity(); }
+
+  /// Throws `configuration_error`.
+  void validate() const {
+    if (!(largest_norm > 0))
+      throw configuration_error("syncopate: a scheme's largest_norm must be positive, but is " +
+                                std::to_string(largest_norm));
+  }
+};
+
+}  // namespace syncopate
