@@ -730,7 +730,7 @@ class update_scheme {
     if (!(norm > options_.largest_norm) || !std::isfinite(norm)) return false;
     for_each_lane([&](auto& lane) {
       using T = typename std::remove_reference_t<decltype(lane)>::element;
-      const T factor(options_.largest_norm / norm);
+      const auto factor = static_cast<T>(options_.largest_norm / norm);
       for (std::size_t t = 0; t < lane.readable.size(); ++t) {
         const T* const gradient = lane.readable[t].data();
         T* const clipped = lane.clipped[t].data();

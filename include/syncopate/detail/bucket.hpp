@@ -436,7 +436,7 @@ class bucket {
   static void depart(const A& averaging, const placed_policies<A, T>& policies, const piece& p, T* weights,
                      const T* gradients, slot& out, const departure& now, finiteness<T>& seen) {
     const A formulas = averaging;
-    const T samples(now.samples);
+    const auto samples = static_cast<T>(now.samples);
     [[maybe_unused]] T* const sum = out.sum.data() + p.offset;
     [[maybe_unused]] T* const own = any_keeps_own<A> ? out.own.data() + p.offset : nullptr;
     [[maybe_unused]] T* const then = any_keeps_weights<A> ? out.weights_then.data() + p.offset : nullptr;
