@@ -9,6 +9,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace fashion_mnist {
 namespace {
@@ -17,7 +18,7 @@ namespace {
   throw data_error("syncopate: " + file.string() + " " + what + ".");
 }
 
-std::vector<char> unpack(const std::filesystem::path& file) {
+unpacked_file unpack(const std::filesystem::path& file) {
   std::ifstream compressed(file, std::ios::binary);
   if (!compressed || std::filesystem::is_directory(file)) fail(file, "cannot be opened");
   std::vector<char> bytes;
@@ -30,34 +31,34 @@ std::vector<char> unpack(const std::filesystem::path& file) {
   } catch (const std::exception&) {
     fail(file, "is damaged, truncated or not compressed by gzip");
   }
-  return bytes;
+  return {file, std::move(bytes)};
 }
 
 /// An IDX file: a magic number that says "bytes" and how many extents follow, the extents, the bytes. All numbers in
 /// the header are big-endian.
 struct idx_file {
   std::vector<std::size_t> extents;
-  std::vector<char> bytes;
-  std::size_t header;
-
-  std::span<const char> elements() const { return std::span(bytes).subspan(header); }
+  std::span<const char> elements;
 };
 
-idx_file read_idx(const std::filesystem::path& file, std::size_t dimensions) {
-  idx_file idx{.extents = {}, .bytes = unpack(file), .header = 4 * (1 + dimensions)};
-  if (idx.bytes.size() < 4) fail(file, "is truncated: it ends within its header");
+idx_file parse_idx(const unpacked_file& unpacked, std::size_t dimensions) {
+  const std::filesystem::path& file = unpacked.path;
+  const std::span<const char> bytes(unpacked.bytes);
+  const std::size_t header = 4 * (1 + dimensions);
+  if (bytes.size() < 4) fail(file, "is truncated: it ends within its header");
   const auto number = [&](std::size_t position) {
     std::size_t value = 0;
-    for (std::size_t i = 0; i < 4; ++i) value = value << 8U | static_cast<unsigned char>(idx.bytes[4 * position + i]);
+    for (std::size_t i = 0; i < 4; ++i) value = value << 8U | static_cast<unsigned char>(bytes[4 * position + i]);
     return value;
   };
   const std::size_t magic = 0x800 + dimensions;
   if (number(0) != magic)
     fail(file, "has the magic number " + std::to_string(number(0)) + " where an IDX file of this kind has " +
                    std::to_string(magic));
-  if (idx.bytes.size() < idx.header) fail(file, "is truncated: it ends within its header");
+  if (bytes.size() < header) fail(file, "is truncated: it ends within its header");
+  idx_file idx{.extents = {}, .elements = bytes.subspan(header)};
   // Divide what is there by what is promised, rather than multiply promises that could overflow.
-  std::size_t rest = idx.bytes.size() - idx.header;
+  std::size_t rest = idx.elements.size();
   for (std::size_t d = 1; d <= dimensions; ++d) idx.extents.push_back(number(d));
   bool fits = true;
   for (std::size_t extent : idx.extents) {
@@ -65,32 +66,35 @@ idx_file read_idx(const std::filesystem::path& file, std::size_t dimensions) {
     if (fits) rest /= extent;
   }
   if (!fits || rest != 1)
-    fail(file, "is truncated or damaged: it holds " + std::to_string(idx.bytes.size() - idx.header) +
+    fail(file, "is truncated or damaged: it holds " + std::to_string(idx.elements.size()) +
                    " bytes, which is not what its header promises");
   return idx;
 }
 
 }  // namespace
 
-data_set read_data_set(const std::filesystem::path& image_file, const std::filesystem::path& label_file,
-                       std::size_t at_most) {
-  const idx_file images = read_idx(image_file, 3);
-  const idx_file labels = read_idx(label_file, 1);
+data_set parse(const unpacked_file& image_file, const unpacked_file& label_file, std::size_t at_most) {
+  const idx_file images = parse_idx(image_file, 3);
+  const idx_file labels = parse_idx(label_file, 1);
   if (images.extents[1] != 28 || images.extents[2] != 28)
-    fail(image_file, "holds images of " + std::to_string(images.extents[1]) + " x " +
-                         std::to_string(images.extents[2]) + " pixels instead of 28 x 28");
+    fail(image_file.path, "holds images of " + std::to_string(images.extents[1]) + " x " +
+                              std::to_string(images.extents[2]) + " pixels instead of 28 x 28");
   if (images.extents[0] != labels.extents[0])
-    fail(label_file, "holds " + std::to_string(labels.extents[0]) + " labels for the " +
-                         std::to_string(images.extents[0]) + " images of " + image_file.string());
+    fail(label_file.path, "holds " + std::to_string(labels.extents[0]) + " labels for the " +
+                              std::to_string(images.extents[0]) + " images of " + image_file.path.string());
   const std::size_t count = std::min(at_most, labels.extents[0]);
   data_set data{.images = xt::xtensor<std::uint8_t, 2>::from_shape({count, pixels}),
                 .labels = std::vector<std::uint8_t>(count)};
   const auto as_byte = [](char c) { return static_cast<std::uint8_t>(c); };
-  std::ranges::transform(labels.elements().first(count), data.labels.begin(), as_byte);
+  std::ranges::transform(labels.elements.first(count), data.labels.begin(), as_byte);
   if (std::ranges::any_of(data.labels, [](std::uint8_t label) { return label >= classes; }))
-    fail(label_file, "holds a label that is none of the ten classes");
-  std::ranges::transform(images.elements().first(count * pixels), data.images.data(), as_byte);
+    fail(label_file.path, "holds a label that is none of the ten classes");
+  std::ranges::transform(images.elements.first(count * pixels), data.images.data(), as_byte);
   return data;
+}
+
+data_set read_data_set(const std::filesystem::path& images, const std::filesystem::path& labels, std::size_t at_most) {
+  return parse(unpack(images), unpack(labels), at_most);
 }
 
 data_set read_training_set(const std::filesystem::path& directory, std::size_t at_most) {

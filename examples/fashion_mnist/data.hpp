@@ -28,8 +28,16 @@ struct data_set {
 inline constexpr std::size_t pixels = 28 * 28;
 inline constexpr std::size_t classes = 10;
 
-/// Reads a pair of gzip-compressed IDX files whole, checks both, and keeps at most the first `at_most` samples.
-/// Throws `data_error`.
+/// A file's content after decompression, and where it came from, to name it by.
+struct unpacked_file {
+  std::filesystem::path path;
+  std::vector<char> bytes;
+};
+
+/// Checks a pair of IDX files, and keeps at most the first `at_most` samples. Throws `data_error`.
+data_set parse(const unpacked_file& images, const unpacked_file& labels, std::size_t at_most);
+
+/// Reads a pair of gzip-compressed IDX files whole, and parses them. Throws `data_error`.
 data_set read_data_set(const std::filesystem::path& images, const std::filesystem::path& labels,
                        std::size_t at_most = std::numeric_limits<std::size_t>::max());
 
