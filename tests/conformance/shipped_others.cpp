@@ -1,0 +1,63 @@
+// All merges, averagings and delay policies of the library keep the laws, and so does a merge of the README.
+#include <cstdint>
+
+#include "conforms.hpp"
+#include "syncopate/syncopate.hpp"
+
+using namespace syncopate;
+using support::conforms;
+
+namespace {
+
+struct elastic {
+  double pull = 0.5;
+
+  template <class T>
+  constexpr T merge(T weight, const landed<T>& m) const {
+    return weight + T(pull) * (m.mean - weight);
+  }
+};
+
+/// An averaging without a rule.
+struct delayed_gradient_averaging {
+  double learning_rate = 0.1;
+
+  static constexpr bool keeps_own = true;
+
+  template <class T>
+  constexpr void advance(T& weight, T gradient, const auto&) const {
+    weight -= T(learning_rate) * gradient;
+  }
+  template <class T>
+  constexpr T message(T, T gradient) const {
+    return gradient;
+  }
+  template <class T>
+  constexpr void absorb(T& weight, const landed<T>& m, const auto&) const {
+    weight -= T(learning_rate) * (m.mean - m.own);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Merges conform", "[conformance]") {
+  conforms(13, replace{});
+  conforms(13, blend{}, &blend::own_share);
+  conforms(13, two_parameter_merge{0.75, 0.25}, &two_parameter_merge::local_progress,
+           &two_parameter_merge::disagreement);
+  conforms(13, elastic{});
+}
+
+TEST_CASE("Averagings conform", "[conformance]") {
+  conforms(13, local_rule_averaging{local_gradient{}, sgd{.momentum = 0.9}, sgd{.momentum = 0.1}});
+  conforms(11, delayed_gradient_averaging{}, &delayed_gradient_averaging::learning_rate);
+}
+
+TEST_CASE("Delay policies conform", "[conformance]") {
+  for (const std::int64_t delay : {0, 1, 5}) {
+    conforms(4, fixed_delay{delay});
+    conforms(4, periodic_delay{.period = 5, .delay = delay});
+    conforms(4, warm_up{200, fixed_delay{delay}});
+    conforms(4, warm_up{7, periodic_delay{.period = 5, .delay = delay}});
+  }
+}
