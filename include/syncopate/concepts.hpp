@@ -278,8 +278,9 @@ concept DelayPolicy = std::copyable<D> && requires(const D& d, std::int64_t step
 /// An operation in flight, which owns its completion. Movable, not copyable.
 ///
 /// - `bool test()`: whether it is complete; gives communication a chance to progress; never blocks.
-/// - `void wait()`: blocks until it is complete. Both throw `communication_error` where the transport fails, and may be
-///   called again after completion.
+/// - `void wait()`: blocks until it is complete. Both throw `communication_error` where the transport fails,
+///   `peer_failure` where a rank that has not called the operation goes no further, and may be called again after
+///   completion. `wait` throws `stalled` once nothing has moved for the communicator's stall limit.
 /// - `std::chrono::steady_clock::time_point landed_at() const`, optional: when it completed, where the transport knows
 ///   better than the moment at which `test` or `wait` noticed.
 ///
@@ -291,7 +292,7 @@ concept Request = std::movable<R> && requires(R& request) {
 };
 
 /// P ranks that can sum. All operations are collective: every rank calls the same ones, in the same order, with the
-/// same sizes. Calls on one communicator come from one thread at a time.
+/// same sizes. Calls on one communicator come from one thread at a time. What blocks throws as `Request::wait` does.
 ///
 /// - `int rank() const`, `int size() const`.
 /// - `C duplicate() const`: the same ranks, on a channel of its own: messages of the two never meet, in whatever order
@@ -302,9 +303,13 @@ concept Request = std::movable<R> && requires(R& request) {
 ///   same order on all ranks.
 /// - `void sum(std::span<T> elements)`, optional: the same in one blocking call, where that is faster than to start and
 ///   to wait. Messages that are due at the step at which they leave use it.
+///   If it throws, the memory stays the operation's, as that of a request that is destroyed unfinished.
 /// - `void broadcast(std::span<std::byte> bytes, int root)`: blocking.
 /// - `void all_gather(std::span<const std::byte> own, std::span<std::byte> all)`: blocking; `own` is equally long on
 ///   all ranks, and `all` is `size()` times as long.
+/// - `void fail(std::string_view what) noexcept`, optional: this rank goes no further. The others get a `peer_failure`
+///   with its number and this text in the operations that it has not called, on whichever channel of these ranks. Not
+///   collective, never blocks; may be called while an exception unwinds the stack.
 /// - `communication_cost cost() const`, optional: what the sums have cost so far, for `statistics::transport`.
 template <class C, class T>
 concept Communicator = Element<T> && std::movable<C> &&

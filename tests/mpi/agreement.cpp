@@ -66,6 +66,10 @@ TEST_CASE("Options that make no sense are refused on all ranks, whichever has th
          "syncopate: the longest_sleep_microseconds of boost_mpi must be between 0 and 1e6, not -1.000000");
   expect({.longest_sleep_microseconds = std::numeric_limits<double>::quiet_NaN()},
          "syncopate: the longest_sleep_microseconds of boost_mpi must be between 0 and 1e6, not nan");
+  expect({.stall_limit_seconds = -1},
+         "syncopate: the stall_limit_seconds of boost_mpi must be at least 0 and finite, not -1.000000");
+  expect({.stall_limit_seconds = std::numeric_limits<double>::infinity()},
+         "syncopate: the stall_limit_seconds of boost_mpi must be at least 0 and finite, not inf");
   check_that_ranks_are_not_confused();
 }
 
@@ -73,7 +77,7 @@ TEST_CASE("Options that differ between ranks are refused on all ranks, and shown
   if (ranks_of_world() == 1) return;
   const std::string rest =
       ", chunk_bytes 61440, large_bytes 262144, largest_count 2147483647, "
-      "longest_sleep_microseconds 2000.000000";
+      "longest_sleep_microseconds 2000.000000, stall_limit_seconds 60.000000";
   std::string others = ranks_of_world() == 2 ? "rank 1" : "ranks 1";
   for (int rank = 2; rank < ranks_of_world(); ++rank) others += ", " + std::to_string(rank);
   CHECK(refusal({.progress = rank_in_world() == 0 ? mpi_progress::on_poll : mpi_progress::automatic}) ==
@@ -98,6 +102,7 @@ TEST_CASE("Options that differ between ranks are refused on all ranks, and shown
   expect({.large_bytes = 0}, "large_bytes 0");
   expect({.longest_sleep_microseconds = 0}, "longest_sleep_microseconds 0.000000");
   expect({.largest_count = 17}, "largest_count 17");
+  expect({.stall_limit_seconds = 7}, "stall_limit_seconds 7.000000");
   check_that_ranks_are_not_confused();
 }
 

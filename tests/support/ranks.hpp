@@ -32,7 +32,7 @@ auto on_ranks(int ranks, Function&& function) {
 
 /// How a rank fared: the kind and text of what it threw.
 struct outcome {
-  enum { returned, peer_failed, communication_failed, other } kind = returned;
+  enum { returned, peer_failed, stalled, communication_failed, other } kind = returned;
   std::string text;
 };
 
@@ -44,6 +44,8 @@ outcome outcome_of(Function&& function) {
     return {};
   } catch (const syncopate::peer_failure& e) {
     return {outcome::peer_failed, e.what()};
+  } catch (const syncopate::stalled& e) {
+    return {outcome::stalled, e.what()};
   } catch (const syncopate::communication_error& e) {
     return {outcome::communication_failed, e.what()};
   } catch (const std::exception& e) {

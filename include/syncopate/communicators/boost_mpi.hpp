@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "../concepts.hpp"
@@ -72,6 +73,12 @@ class boost_mpi {
 
   /// Collective, blocking: every rank's `own`, one after the other.
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { ranks_.all_gather(own, all); }
+
+  /// This rank goes no further: others get a `peer_failure` with its number and this text in every operation of this
+  /// channel that this rank has not completed, and of the channels that are duplicates of each other with it. They
+  /// learn of it by one small message, where they wait, test or start something. Not collective, never blocks, may be
+  /// called while an exception unwinds the stack.
+  void fail(std::string_view what) const noexcept { ranks_.fail(what); }
 
   /// How a sum of so many bytes is done, and why: "progress on_thread, since …; transport ring, since …".
   std::string explain(std::size_t bytes) const { return text_of(ranks_.choice(bytes)); }

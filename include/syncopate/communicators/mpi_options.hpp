@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "../detail/faults.hpp"
 #include "../error.hpp"
 
 namespace syncopate {
@@ -37,6 +38,8 @@ struct mpi_options {
   double longest_sleep_microseconds = 2000;
   /// Elements or bytes of a single MPI call; what is larger is split.
   std::size_t largest_count = INT_MAX;
+  /// How long a rank waits while nothing moves, until it throws `stalled`. 0: for ever.
+  double stall_limit_seconds = 60;
 
   friend bool operator==(const mpi_options&, const mpi_options&) = default;
 
@@ -52,6 +55,7 @@ struct mpi_options {
       throw configuration_error(
           "syncopate: the longest_sleep_microseconds of boost_mpi must be between 0 and 1e6, not " +
           std::to_string(longest_sleep_microseconds));
+    detail::validate_stall_limit(stall_limit_seconds, "stall_limit_seconds of boost_mpi");
   }
 };
 

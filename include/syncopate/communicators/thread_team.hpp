@@ -9,11 +9,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "../detail/collective_operation.hpp"
+#include "../detail/faults.hpp"
 #include "../detail/thread_channel.hpp"
 #include "../error.hpp"
 #include "../tensor.hpp"
@@ -54,7 +56,8 @@ class thread_communicator {
 
     /// Does what is left of the summing together with the ranks that also wait or test, and sleeps until the sum is
     /// there and its time is over. Throws `communication_error` if ranks called different things, or if one returned
-    /// without this operation, and `peer_failure` if one threw before it.
+    /// without this operation, `peer_failure` if one threw, or called `fail`, before it, and `stalled` if ranks are
+    /// missing and none has called anything on this channel for the team's stall limit, or if another rank was told so.
     void wait() {
       ended(true);
       std::this_thread::sleep_until(landed_at_);
@@ -71,7 +74,7 @@ class thread_communicator {
 
     bool ended(bool blocking) {
       if (!operation_) return true;
-      const auto landed_at = channel_->end(*operation_, blocking);
+      const auto landed_at = channel_->end(*operation_, rank_, blocking);
       if (!landed_at) return false;
       operation_ = nullptr;
       landed_at_ = *landed_at;
@@ -140,6 +143,10 @@ class thread_communicator {
         .wait();
   }
 
+  /// This rank goes no further, on any channel of the team: the others get a `peer_failure` with this text in every
+  /// operation that this rank has not called. What the first rank to fail says is what they hear. Not collective.
+  void fail(std::string_view what) const noexcept { channel_->team()->fail(rank_, what); }
+
  private:
   friend class thread_team;
   thread_communicator(std::shared_ptr<detail::thread_channel> channel, std::size_t rank)
@@ -165,21 +172,28 @@ class thread_communicator {
 /// take no modelled time.
 class thread_team {
  public:
-  /// Throws `configuration_error` for less than one rank, and where the link makes no sense.
-  explicit thread_team(int ranks, std::optional<link_model> link = std::nullopt) : ranks_(ranks), link_(link) {
+  /// A rank that waits gets a `stalled` once no rank has called anything on its channel for the stall limit, which says
+  /// who is missing; 0 sets no limit.
+  ///
+  /// Throws `configuration_error` for less than one rank, and where link or limit make no sense.
+  explicit thread_team(int ranks, std::optional<link_model> link = std::nullopt,
+                       std::chrono::duration<double> stall_limit = std::chrono::seconds(60))
+      : ranks_(ranks), link_(link), stall_limit_(stall_limit) {
     if (ranks < 1)
       throw configuration_error("syncopate: a thread_team needs at least 1 rank, not " + std::to_string(ranks));
     if (link) link->validate();
+    detail::validate_stall_limit(stall_limit.count(), "stall limit of a thread_team, in seconds,");
   }
 
   int size() const { return ranks_; }
 
   /// Calls `function(thread_communicator)` on one new thread per rank and waits for all. If a rank throws, the others
   /// get a `peer_failure` at the first operation that it did not call, and `run` throws what the first one to fail
-  /// threw. Each run starts afresh, also after one that failed. `function` is shared: ranks call it at the same time.
+  /// threw (be it that it failed by `fail`). Each run starts afresh, also after one that failed. `function` is shared:
+  /// ranks call it at the same time.
   template <class Function>
   void run(Function&& function) const {
-    const auto team = std::make_shared<detail::team_state>(ranks_, link_);
+    const auto team = std::make_shared<detail::team_state>(ranks_, link_, stall_limit_.count());
     const auto channel = std::make_shared<detail::thread_channel>(team);
     std::vector<std::thread> threads;
     threads.reserve(team->ranks);
@@ -203,6 +217,7 @@ class thread_team {
  private:
   int ranks_;
   std::optional<link_model> link_;
+  std::chrono::duration<double> stall_limit_;
 };
 
 }  // namespace syncopate

@@ -7,6 +7,13 @@
 
 namespace syncopate::detail {
 
+/// "rank 1", "ranks 1, 2".
+inline std::string list_of_ranks(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
 /// "rank 0: …; ranks 1, 2: …": groups ranks by what `describe(rank)` says of them.
 template <class Describe>
 std::string by_rank(int ranks, Describe describe) {
@@ -25,9 +32,7 @@ std::string by_rank(int ranks, Describe describe) {
   std::string result;
   for (std::size_t group = 0; group < said.size(); ++group) {
     if (group > 0) result += "; ";
-    result += by[group].size() == 1 ? "rank " : "ranks ";
-    for (std::size_t i = 0; i < by[group].size(); ++i) result += (i ? ", " : "") + std::to_string(by[group][i]);
-    result += ": " + said[group];
+    result += list_of_ranks(by[group]) + ": " + said[group];
   }
   return result;
 }

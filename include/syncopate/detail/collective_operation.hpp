@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "../error.hpp"
 #include "../tensor.hpp"
 #include "by_rank.hpp"
+#include "collective_call.hpp"
 #include "elementwise.hpp"
 
 namespace syncopate::detail {
@@ -19,45 +21,10 @@ using team_clock = std::chrono::steady_clock;
 /// Of a sum: stays in the first-level cache until it is written to every rank, and outweighs the lock taken for it.
 inline constexpr std::size_t part_bytes = std::size_t{16} << 10;
 
-/// What a rank called. The calls of all ranks with the same number on a channel have to be equal.
-struct collective_call {
-  enum class kind { sum_of_floats, sum_of_doubles, broadcast, all_gather, duplicate };
-
-  kind operation{};
-  std::size_t size = 0;  ///< elements of a sum, bytes of a broadcast, bytes per rank of an all_gather
-  int root = 0;          ///< of a broadcast
-
-  bool operator==(const collective_call&) const = default;
-
-  bool is_sum() const { return operation == kind::sum_of_floats || operation == kind::sum_of_doubles; }
-
-  /// What a rank puts in.
-  std::size_t bytes() const {
-    return size * (operation == kind::sum_of_floats    ? sizeof(float)
-                   : operation == kind::sum_of_doubles ? sizeof(double)
-                                                       : 1);
-  }
-
-  /// Parts of the work, which different ranks can do at the same time: at least one.
-  std::size_t parts() const { return is_sum() ? std::max<std::size_t>(1, (bytes() + part_bytes - 1) / part_bytes) : 1; }
-
-  std::string text() const {
-    const std::string amount = std::to_string(size);
-    switch (operation) {
-      case kind::sum_of_floats:
-        return "a sum of " + amount + " floats";
-      case kind::sum_of_doubles:
-        return "a sum of " + amount + " doubles";
-      case kind::broadcast:
-        return "a broadcast of " + amount + " bytes from rank " + std::to_string(root);
-      case kind::all_gather:
-        return "an all_gather of " + amount + " bytes per rank";
-      case kind::duplicate:
-        break;
-    }
-    return "a duplicate";
-  }
-};
+/// Parts of a call's work, which different ranks can do at the same time: at least one.
+inline std::size_t parts_of(const collective_call& call) {
+  return call.is_sum() ? std::max<std::size_t>(1, (call.bytes() + part_bytes - 1) / part_bytes) : 1;
+}
 
 /// One rank's part in an operation.
 struct contribution {
@@ -71,6 +38,7 @@ struct contribution {
 /// An operation of a channel. It belongs to the pool of its channel, which reuses it.
 struct collective_operation {
   enum class phase { gathering, working, done, failed };
+  enum class fault { disagreement, peer_failure, stall };
   using work = void (*)(std::span<contribution>, std::size_t part) noexcept;
 
   explicit collective_operation(std::size_t ranks) : contributions(ranks), holders(ranks) {}
@@ -85,8 +53,20 @@ struct collective_operation {
   std::size_t begun = 0;     ///< parts that some rank does or has done
   std::size_t finished = 0;  ///< parts that are done
   team_clock::time_point landed_at;
-  std::string failure;       ///< what happened, if it failed
-  bool failed_peer = false;  ///< whether it failed because a rank did
+  fault failed_by{};    ///< what happened, if it failed
+  std::string failure;  ///< and how to say it
+
+  [[noreturn]] void throw_failure() const {
+    switch (failed_by) {
+      case fault::disagreement:
+        break;
+      case fault::peer_failure:
+        throw peer_failure(failure);
+      case fault::stall:
+        throw stalled(failure);
+    }
+    throw communication_error(failure);
+  }
 
   /// The sentence that says who called what.
   std::string disagreement() const {

@@ -4,45 +4,60 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../communicators/link_model.hpp"
-#include "../error.hpp"
 #include "collective_operation.hpp"
+#include "faults.hpp"
 
 namespace syncopate::detail {
 
 /// What the ranks of one run share.
 struct team_state {
-  team_state(int size, std::optional<link_model> model)
-      : ranks(static_cast<std::size_t>(size)), link(model), left(ranks, false) {}
+  team_state(int size, std::optional<link_model> model, double stall_limit_seconds)
+      : ranks(static_cast<std::size_t>(size)),
+        link(model),
+        stall_limit(detail::stall_limit(stall_limit_seconds)),
+        left(ranks, false) {}
 
   const std::size_t ranks;
   const std::optional<link_model> link;
+  const team_clock::duration stall_limit;  ///< 0: none
 
   std::mutex mutex;  // guards what follows, and all channels of the team
   std::condition_variable changed;
   team_clock::time_point link_free{};
-  std::vector<bool> left;  ///< ranks whose function has ended
-  std::exception_ptr first_failure;
-  std::string failure_text;
+  std::vector<bool> left;                   ///< ranks that call nothing any more
+  std::optional<std::size_t> first_failed;  ///< of those that left because they failed
+  std::string failure_text = "syncopate: a rank failed while other ranks depended on it";
+  std::exception_ptr first_failure;  ///< what that rank threw; else what the first one threw that did
 
-  /// The rank will call nothing any more; with `failure`, because it threw.
+  /// The rank goes no further, and why.
+  void fail(std::size_t rank, std::string_view what) noexcept {
+    const std::lock_guard lock(mutex);
+    note_failure(rank, what);
+    left[rank] = true;
+    changed.notify_all();
+  }
+
+  /// The rank's function has ended; with `failure`, because it threw.
   void leave(std::size_t rank, const std::exception_ptr& failure = {}) {
     const std::string text = failure ? text_of(failure) : "";
     const std::lock_guard lock(mutex);
-    left[rank] = true;
-    if (failure && !first_failure) {
-      first_failure = failure;
-      failure_text = "syncopate: rank " + std::to_string(rank) + " failed while other ranks depended on it: " + text;
+    if (failure) {
+      note_failure(rank, text);
+      if (!first_failure || first_failed == rank) first_failure = failure;
     }
+    left[rank] = true;
     changed.notify_all();
   }
 
@@ -57,12 +72,21 @@ struct team_state {
     return link_free;
   }
 
+ private:
+  void note_failure(std::size_t rank, std::string_view what) noexcept {
+    if (first_failed) return;
+    first_failed = rank;
+    try {
+      failure_text = text_of_peer_failure(static_cast<int>(rank), what);
+    } catch (const std::exception&) {  // without memory, others hear less of it
+    }
+  }
+
   static std::string text_of(const std::exception_ptr& failure) {
     try {
       std::rethrow_exception(failure);
     } catch (const std::exception& exception) {
-      const std::string text = exception.what(), prefix = "syncopate: ";
-      return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+      return exception.what();
     } catch (...) {
       return "it threw something that is not a std::exception";
     }
@@ -86,6 +110,7 @@ class thread_channel {
     std::unique_lock lock(team_->mutex);
     collective_operation& operation = pending(next_[rank]);
     ++next_[rank];
+    if (team_->stall_limit.count() > 0) last_call_ = team_clock::now();
     auto& mine = operation.contributions[rank];
     mine.arrived = true;
     mine.call = what;
@@ -97,10 +122,10 @@ class thread_channel {
     if (operation.state == phase::failed) return operation;
     if (std::any_of(operation.contributions.begin(), operation.contributions.end(),
                     [&](const contribution& c) { return c.call != what; })) {
-      fail(operation, operation.disagreement(), false);
+      fail(operation, collective_operation::fault::disagreement, operation.disagreement());
     } else {
       operation.do_part = do_part;
-      operation.parts = what.parts();
+      operation.parts = parts_of(what);
       operation.landed_at = what.is_sum() ? team_->send(what.bytes()) : team_clock::time_point{};
       operation.state = phase::working;
     }
@@ -108,13 +133,14 @@ class thread_channel {
     return operation;
   }
 
-  /// The end of the operation for this rank: when it landed, or nothing if it goes on and `blocking` is false. Does
+  /// The end of the operation for the rank: when it landed, or nothing if it goes on and `blocking` is false. Does
   /// what there is to do, or, if `blocking` is false, one rank's share of it, so that ranks that ask equally often are
-  /// held up equally. Throws what went wrong. A rank that was told when it landed must not name the operation again.
-  std::optional<team_clock::time_point> end(collective_operation& operation, bool blocking) {
+  /// held up equally. Throws what went wrong; to wait in vain for the stall limit is that, too, and for all ranks,
+  /// since one has given up. A rank that was told when it landed must not name the operation again.
+  std::optional<team_clock::time_point> end(collective_operation& operation, std::size_t rank, bool blocking) {
     std::unique_lock lock(team_->mutex);
     if (blocking)
-      team_->changed.wait(lock, [&] { return !gathering(operation); });
+      await_calls(operation, rank, lock);
     else if (gathering(operation))
       return {};
     help(operation, blocking ? operation.parts : (operation.parts + ranks() - 1) / ranks(), lock);
@@ -122,10 +148,7 @@ class thread_channel {
       team_->changed.wait(lock, [&] { return operation.state != phase::working; });
     else if (operation.state == phase::working)
       return {};
-    if (operation.state == phase::failed) {
-      if (operation.failed_peer) throw peer_failure(operation.failure);
-      throw communication_error(operation.failure);
-    }
+    if (operation.state == phase::failed) operation.throw_failure();
     const auto landed_at = operation.landed_at;
     release(operation);
     return landed_at;
@@ -149,10 +172,35 @@ class thread_channel {
  private:
   using phase = collective_operation::phase;
 
-  static void fail(collective_operation& operation, std::string text, bool peer) {
+  static void fail(collective_operation& operation, collective_operation::fault by, std::string text) {
     operation.failure = std::move(text);
-    operation.failed_peer = peer;
+    operation.failed_by = by;
     operation.state = phase::failed;
+  }
+
+  /// Returns once all ranks have called the operation, or it has failed; it does if nobody calls anything for too long.
+  void await_calls(collective_operation& operation, std::size_t rank, std::unique_lock<std::mutex>& lock) {
+    if (!gathering(operation)) return;
+    if (team_->stall_limit.count() == 0) return team_->changed.wait(lock, [&] { return !gathering(operation); });
+    for (const auto begin = team_clock::now(); gathering(operation);) {
+      const auto end = std::max(begin, last_call_) + team_->stall_limit;
+      if (team_clock::now() < end)
+        team_->changed.wait_until(lock, end);
+      else
+        give_up(operation, rank);
+    }
+  }
+
+  /// Nobody is waited for any longer.
+  void give_up(collective_operation& operation, std::size_t rank) const {
+    std::vector<int> missing;
+    for (std::size_t other = 0; other < ranks(); ++other)
+      if (!operation.contributions[other].arrived) missing.push_back(static_cast<int>(other));
+    fail(operation, collective_operation::fault::stall,
+         text_of_stall(team_->stall_limit, operation.contributions[rank].call,
+                       static_cast<std::int64_t>(operation.number)) +
+             list_of_ranks(missing) + (missing.size() == 1 ? " has" : " have") + " not called it");
+    team_->changed.notify_all();
   }
 
   /// Does up to `most` parts that no rank has begun. Gives up the lock meanwhile.
@@ -174,11 +222,10 @@ class thread_channel {
   bool gathering(collective_operation& operation) const {
     for (std::size_t rank = 0; operation.state == phase::gathering && rank < ranks(); ++rank)
       if (team_->left[rank] && !operation.contributions[rank].arrived)
-        fail(operation,
-             team_->first_failure ? team_->failure_text
-                                  : "syncopate: rank " + std::to_string(rank) + " returned without operation " +
-                                        std::to_string(operation.number) + " of its channel, which other ranks called",
-             team_->first_failure != nullptr);
+        team_->first_failed ? fail(operation, collective_operation::fault::peer_failure, team_->failure_text)
+                            : fail(operation, collective_operation::fault::disagreement,
+                                   "syncopate: rank " + std::to_string(rank) + " returned without operation " +
+                                       std::to_string(operation.number) + " of its channel, which other ranks called");
     return operation.state == phase::gathering;
   }
 
@@ -220,6 +267,7 @@ class thread_channel {
   }
 
   std::shared_ptr<team_state> team_;
+  team_clock::time_point last_call_{};          // of any rank; only with a stall limit
   std::vector<std::size_t> next_;               // per rank, the number of its next call
   std::size_t oldest_ = 0;                      // the first operation that some rank has still to call
   std::vector<collective_operation*> pending_;  // a ring: operation k is in place k modulo its size

@@ -22,6 +22,7 @@ namespace syncopate::detail {
 /// What one rank says of itself.
 struct mpi_rank_facts {
   mpi_options options{};
+  int channel = 0;  ///< a number for the channel that is being made
   int thread_level = MPI_THREAD_SINGLE;
   int is_main_thread = 1;
   int rank_on_host = 0, ranks_on_host = 1;
@@ -36,7 +37,8 @@ inline std::string text_of(const mpi_options& options) {
   return std::string("progress ") + progress_names.at(progress) + ", transport " + transport_names.at(transport) +
          ", chunk_bytes " + std::to_string(options.chunk_bytes) + ", large_bytes " +
          std::to_string(options.large_bytes) + ", largest_count " + std::to_string(options.largest_count) +
-         ", longest_sleep_microseconds " + std::to_string(options.longest_sleep_microseconds);
+         ", longest_sleep_microseconds " + std::to_string(options.longest_sleep_microseconds) +
+         ", stall_limit_seconds " + std::to_string(options.stall_limit_seconds);
 }
 
 inline const char* text_of_thread_level(int level) {
@@ -99,16 +101,6 @@ inline mpi_facts facts_of_ranks(std::span<const mpi_rank_facts> all) {
   facts.ranks_per_host = std::ranges::max(all, {}, &mpi_rank_facts::ranks_on_host).ranks_on_host;
   facts.cores_per_host = std::ranges::min(all, {}, &mpi_rank_facts::cores).cores;
   return facts;
-}
-
-/// Collective. Lets ranks tell each other.
-inline mpi_facts agree(MPI_Comm communicator, const mpi_options& options) {
-  int ranks = 1;
-  check_mpi(MPI_Comm_size(communicator, &ranks), "ask for the number of ranks");
-  const mpi_rank_facts own = facts_of_rank(communicator, options);
-  std::vector<mpi_rank_facts> all(static_cast<std::size_t>(ranks));
-  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator), "gather");
-  return facts_of_ranks(all);
 }
 
 }  // namespace syncopate::detail

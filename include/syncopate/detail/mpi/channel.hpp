@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../../communicators/mpi_options.hpp"
@@ -18,55 +22,72 @@
 #include "duplicate.hpp"
 #include "library_call.hpp"
 #include "operation.hpp"
+#include "peers.hpp"
 #include "ring_sum.hpp"
 
 namespace syncopate::detail {
 
-/// What the copies of a communicator share: MPI communicators of our own, and the operations that go on there.
-class mpi_channel {
+/// What the copies of a communicator share: MPI communicators of our own, and the operations that go on there. Channels
+/// of a family, that is, a communicator and its duplicates, hear of failures on each other.
+class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
  public:
-  /// Collective.
-  mpi_channel(MPI_Comm original, const mpi_options& options) : options_(options), polled_(original) {
-    check_mpi(MPI_Comm_rank(polled_.get(), &rank_), "ask for the rank");
-    check_mpi(MPI_Comm_size(polled_.get(), &size_), "ask for the number of ranks");
-    facts_ = agree(polled_.get(), options);
-    // Calls of two threads must not meet on one communicator: ranks could order them differently.
-    if (facts_.threads && options.progress != mpi_progress::on_poll) threaded_.emplace(original);
-  }
+  /// Collective: the first one of a family.
+  mpi_channel(MPI_Comm original, const mpi_options& options)
+      : mpi_channel(original, options, new_family(original, options), {{collective_call::kind::creation}}) {}
 
-  MPI_Comm communicator() const { return polled_.get(); }
+  /// Collective: a duplicate.
+  explicit mpi_channel(mpi_channel& original)
+      : mpi_channel(original.communicator(), original.options_, original.peers_,
+                    original.next_call({collective_call::kind::duplicate})) {}
+
+  MPI_Comm communicator() const { return polled_->get(); }
   int rank() const { return rank_; }
   int size() const { return size_; }
   const mpi_options& options() const { return options_; }
   const mpi_facts& facts() const { return facts_; }
   const mpi_traffic& traffic() const { return traffic_; }
 
+  /// This rank goes no further.
+  void fail(std::string_view what) noexcept {
+    std::int64_t next = calls_made_;
+    const auto look_at = [&](const auto& pool) {
+      for (const auto& operation : pool)
+        if (operation->taken && (!operation->ended() || operation->failed()))
+          next = std::min(next, operation->call().number);
+    };
+    look_at(rings_);
+    look_at(library_calls_);
+    peers_->fail(what, {{}, number_, next});
+  }
+
   /// Starts a sum, in place. It is this rank's until it is given to `let_go`.
   mpi_operation& start_sum(const mpi_elements& elements) {
     require_mpi("start a sum");
     const auto plan = choose(options_, facts_, elements.bytes());
+    const mpi_call call = next_call(call_of_sum(elements));
     if (plan.ring()) {
       ring_sum& sum = free_one(rings_);
       sum.set(communicator_for(plan.on_thread()), rank_, size_, tag_, elements, options_.chunk_bytes);
       tag_ = (tag_ + 1) % tags;
-      return start(sum, plan.on_thread());
+      return start(sum, plan.on_thread(), call);
     }
-    library_call& sum = free_one(calls_);
+    library_call& sum = free_one(library_calls_);
     sum.set_sum(communicator_for(plan.on_thread()), size_, elements, options_.largest_count);
-    return start(sum, plan.on_thread());
+    return start(sum, plan.on_thread(), call);
   }
 
-  /// Blocking: MPI's own all-reduce, if the library is to sum in the caller's thread. Whether it was; all ranks decide
-  /// alike.
+  /// Blocking: MPI's own all-reduce, if the library is to sum in the caller's thread, and nobody minds that it may wait
+  /// for ever. Whether it was; all ranks decide alike.
   bool sum(const mpi_elements& elements) {
     const auto plan = choose(options_, facts_, elements.bytes());
-    if (plan.ring() || plan.on_thread()) return false;
+    if (options_.stall_limit_seconds > 0 || plan.ring() || plan.on_thread()) return false;
     require_mpi("sum");
+    next_call(call_of_sum(elements));
     const auto before = processor_time_of_thread();
     for (std::size_t first = 0; first < elements.count; first += options_.largest_count) {
       const std::size_t count = std::min(elements.count - first, options_.largest_count);
       check_mpi(MPI_Allreduce(MPI_IN_PLACE, elements.data + first * elements.bytes_each, static_cast<int>(count),
-                              elements.type, MPI_SUM, polled_.get()),
+                              elements.type, MPI_SUM, polled_->get()),
                 "sum", count);
     }
     traffic_.nanoseconds += (processor_time_of_thread() - before).count();
@@ -74,15 +95,23 @@ class mpi_channel {
     return true;
   }
 
-  /// Whether it is over; lets it progress. Throws what went wrong with it.
+  /// Whether it is over; lets it progress. Throws what went wrong with it, or that ranks are lost that it needs.
   static bool test(const mpi_operation& operation) {
-    if (!operation.ended() && !operation.threaded) mpi_driver::of_process().poll();
-    if (!operation.ended()) return false;
+    if (!operation.ended()) {
+      const auto now = operation.threaded ? mpi_peers::clock::now() : mpi_driver::of_process().poll();
+      if (!operation.ended()) {
+        if (mpi_peers* const peers = operation.peers()) {
+          peers->look(now);
+          peers->check(operation.call());
+        }
+        return false;
+      }
+    }
     operation.rethrow_failure();
     return true;
   }
 
-  /// Returns once it is over. Throws what went wrong with it.
+  /// Returns once it is over. Throws what went wrong with it, or that ranks are lost that it needs.
   static void wait(const mpi_operation& operation) {
     if (!operation.ended()) {
       if (operation.threaded)
@@ -104,24 +133,127 @@ class mpi_channel {
   /// Blocking.
   void broadcast(std::span<std::byte> bytes, int root) {
     require_mpi("broadcast");
-    library_call& call = free_one(calls_);
-    call.set_broadcast(communicator_for(always_threaded()), root, elements_of_mpi(bytes), options_.largest_count);
-    wait(start(call, always_threaded()));
-    call.taken = false;
+    const mpi_call call = next_call({collective_call::kind::broadcast, bytes.size(), root});
+    library_call& operation = free_one(library_calls_);
+    const std::size_t most = std::min(options_.largest_count, most_staged);
+    std::size_t first = 0;
+    do {
+      const auto piece = bytes.subspan(first, std::min(bytes.size() - first, most));
+      operation.set_broadcast(communicator_for(always_threaded()), root, piece.size());
+      if (rank_ == root) std::ranges::copy(piece, operation.staged().begin());
+      complete(operation, call);
+      if (rank_ != root) std::ranges::copy(operation.staged(), piece.begin());
+      first += piece.size();
+    } while (first < bytes.size());
+    put_back(operation);
   }
 
   /// Blocking. Precondition: own.size() is at most `largest_count`, and all.size() is `size()` times that.
   void gather(std::span<const std::byte> own, std::span<std::byte> all) {
     require_mpi("gather");
-    library_call& call = free_one(calls_);
-    call.set_gather(communicator_for(always_threaded()), own.data(), elements_of_mpi(all), own.size());
-    wait(start(call, always_threaded()));
-    call.taken = false;
+    const mpi_call call = next_call({collective_call::kind::all_gather, own.size()});
+    library_call& operation = free_one(library_calls_);
+    operation.set_gather(communicator_for(always_threaded()), size_, own.size());
+    std::ranges::copy(own, operation.staged().subspan(static_cast<std::size_t>(rank_) * own.size()).begin());
+    complete(operation, call);
+    std::ranges::copy(operation.staged(), all.begin());
+    put_back(operation);
   }
 
  private:
+  using family = std::shared_ptr<mpi_peers>;
+
+  /// `call` made it.
+  mpi_channel(MPI_Comm original, const mpi_options& options, family peers, const mpi_call& call)
+      : options_(options), peers_(std::move(peers)) {
+    polled_.emplace(duplicate(original, call, *peers_), peers_);
+    check_mpi(MPI_Comm_rank(polled_->get(), &rank_), "ask for the rank");
+    check_mpi(MPI_Comm_size(polled_->get(), &size_), "ask for the number of ranks");
+    agree(call);
+    // Calls of two threads must not meet on one communicator: ranks could order them differently.
+    if (facts_.threads && options.progress != mpi_progress::on_poll)
+      threaded_.emplace(duplicate(original, call, *peers_), peers_);
+  }
+
+  /// Collective.
+  static family new_family(MPI_Comm original, const mpi_options& options) {
+    require_mpi("duplicate a communicator");
+    int rank = 0, ranks = 1;
+    check_mpi(MPI_Comm_rank(original, &rank), "ask for the rank");
+    check_mpi(MPI_Comm_size(original, &ranks), "ask for the number of ranks");
+    auto peers = std::make_shared<mpi_peers>(rank, ranks, options.stall_limit_seconds);
+    peers->open(duplicate(original, {{collective_call::kind::creation}}, *peers));
+    return peers;
+  }
+
+  /// Collective: one that returns errors.
+  static MPI_Comm duplicate(MPI_Comm original, const mpi_call& call, mpi_peers& peers) {
+    require_mpi("duplicate a communicator");
+    const auto operation = std::make_shared<library_call>();
+    operation->set_duplicate(original);
+    complete(operation, call, peers);
+    check_mpi(MPI_Comm_set_errhandler(operation->duplicate(), MPI_ERRORS_RETURN), "set an error handler");
+    return operation->duplicate();
+  }
+
+  /// Collective. Lets ranks tell each other what they have to agree on.
+  void agree(const mpi_call& call) {
+    mpi_rank_facts own = facts_of_rank(polled_->get(), options_);
+    own.channel = peers_->number_of_channel();
+    std::vector<mpi_rank_facts> all(static_cast<std::size_t>(size_));
+    const auto operation = std::make_shared<library_call>();
+    operation->set_gather(polled_->get(), size_, sizeof own);
+    const auto staged = operation->staged();
+    std::memcpy(staged.subspan(static_cast<std::size_t>(rank_) * sizeof own).data(), &own, sizeof own);
+    complete(operation, call, *peers_);
+    std::memcpy(all.data(), staged.data(), staged.size());
+    facts_ = facts_of_ranks(all);
+    number_ = all[0].channel;
+  }
+
+  /// Of no channel: drives the operation until it is over. If it is in vain to wait for that, it goes on.
+  static void complete(const std::shared_ptr<library_call>& operation, const mpi_call& call, mpi_peers& peers) {
+    static mpi_traffic nobodys;
+    operation->prepare(nobodys, false, call, &peers);
+    mpi_driver::of_process().start_polled(*operation);
+    try {
+      wait(*operation);
+    } catch (...) {
+      if (!operation->ended()) mpi_driver::of_process().keep(operation);
+      throw;
+    }
+  }
+
+  /// Of this channel; likewise.
+  void complete(library_call& operation, const mpi_call& call) {
+    try {
+      wait(start(operation, always_threaded(), call));
+    } catch (...) {
+      let_go(operation, shared_from_this());
+      throw;
+    }
+  }
+
+  static void put_back(library_call& operation) {
+    operation.free_staged();
+    operation.taken = false;
+  }
+
+  static collective_call call_of_sum(const mpi_elements& elements) {
+    return {elements.type == MPI_DOUBLE ? collective_call::kind::sum_of_doubles : collective_call::kind::sum_of_floats,
+            elements.count};
+  }
+
+  /// Throws `peer_failure` if it would be in vain.
+  mpi_call next_call(const collective_call& what) {
+    const mpi_call call{what, number_, calls_made_};
+    peers_->check(call);
+    ++calls_made_;
+    return call;
+  }
+
   bool always_threaded() const { return options_.progress == mpi_progress::on_thread; }
-  MPI_Comm communicator_for(bool threaded) const { return (threaded ? *threaded_ : polled_).get(); }
+  MPI_Comm communicator_for(bool threaded) const { return (threaded ? *threaded_ : *polled_).get(); }
 
   template <class Operation>
   static Operation& free_one(std::vector<std::unique_ptr<Operation>>& pool) {
@@ -132,8 +264,8 @@ class mpi_channel {
   }
 
   template <class Operation>
-  Operation& start(Operation& operation, bool threaded) {
-    operation.prepare(traffic_, threaded);
+  Operation& start(Operation& operation, bool threaded, const mpi_call& call) {
+    operation.prepare(traffic_, threaded, call, peers_.get());
     if (threaded)
       mpi_driver::of_process().start_threaded(operation, longest_sleep());
     else
@@ -146,16 +278,20 @@ class mpi_channel {
   }
 
   static constexpr int tags = 1 << 14;  ///< at least 32767 are allowed
+  /// Of a broadcast, at a time.
+  static constexpr std::size_t most_staged = std::size_t{1} << 20;
 
   mpi_options options_;
-  mpi_duplicate polled_;
-  std::optional<mpi_duplicate> threaded_;
+  family peers_;
+  std::optional<mpi_duplicate> polled_, threaded_;
   int rank_ = 0, size_ = 1;
   mpi_facts facts_;
+  int number_ = 0;
+  std::int64_t calls_made_ = 1;  ///< the making of the channel is call 0
   int tag_ = 0;
   mpi_traffic traffic_;
   std::vector<std::unique_ptr<ring_sum>> rings_;
-  std::vector<std::unique_ptr<library_call>> calls_;
+  std::vector<std::unique_ptr<library_call>> library_calls_;
 };
 
 }  // namespace syncopate::detail

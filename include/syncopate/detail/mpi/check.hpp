@@ -10,12 +10,19 @@
 /// MPI's errors as exceptions.
 namespace syncopate::detail {
 
-/// Throws `communication_error` unless MPI can be called now.
-inline void require_mpi(const char* attempt) {
+/// Whether MPI can be called now.
+inline bool mpi_is_usable() noexcept {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  if (!initialized || finalized)
+  return initialized && !finalized;
+}
+
+/// Throws `communication_error` unless MPI can be called now.
+inline void require_mpi(const char* attempt) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!mpi_is_usable())
     throw communication_error(std::string("syncopate: cannot ") + attempt +
                               (finalized ? ": MPI is finalized already; let the boost::mpi::environment live longer"
                                          : ": MPI is not initialised; create a boost::mpi::environment first"));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "../../communicators/mpi_options.hpp"
@@ -56,7 +57,7 @@ class mpi_communicator {
 
   int rank() const { return channel_->rank(); }
   int size() const { return channel_->size(); }
-  mpi_communicator duplicate() const { return {channel_->communicator(), channel_->options()}; }
+  mpi_communicator duplicate() const { return mpi_communicator(std::make_shared<mpi_channel>(*channel_)); }
 
   template <Element T>
   [[nodiscard]] request start_sum(std::span<T> elements) {
@@ -84,6 +85,8 @@ class mpi_communicator {
     }
   }
 
+  void fail(std::string_view what) const noexcept { channel_->fail(what); }
+
   mpi_choice choice(std::size_t bytes) const { return choose(channel_->options(), channel_->facts(), bytes); }
 
   communication_cost cost() const {
@@ -92,6 +95,8 @@ class mpi_communicator {
   }
 
  private:
+  explicit mpi_communicator(std::shared_ptr<mpi_channel> channel) : channel_(std::move(channel)) {}
+
   std::shared_ptr<mpi_channel> channel_;
 };
 

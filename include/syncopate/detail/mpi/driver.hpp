@@ -16,6 +16,7 @@
 #include "check.hpp"
 #include "machine.hpp"
 #include "operation.hpp"
+#include "watch.hpp"
 
 namespace syncopate::detail {
 
@@ -56,22 +57,25 @@ class mpi_driver {
 
   /// Lets what callers drive progress. Looking costs time: after a look in vain there is none until fifty times that
   /// time has passed, though not for longer than the network's buffers last (the look may have been interrupted).
-  void poll() {
+  /// Returns when that was.
+  clock::time_point poll() {
     const std::lock_guard lock(polling_);
     const auto begin = clock::now();
-    if (begin < look_again_ || polled_.empty()) return;
-    if (!sweep()) {
-      const auto end = clock::now();
-      look_again_ = end + std::min<clock::duration>(50 * (end - begin), std::chrono::milliseconds(1));
-    }
+    if (begin < look_again_ || polled_.empty() || sweep()) return begin;
+    const auto end = clock::now();
+    look_again_ = end + std::min<clock::duration>(50 * (end - begin), std::chrono::milliseconds(1));
+    return end;
   }
 
-  /// Drives what callers drive until this one is over: spins at first, then sleeps in between.
+  /// Drives what callers drive until this one is over: spins at first, then sleeps in between. Throws where it is in
+  /// vain to wait.
   void wait_polled(const mpi_operation& operation) {
     constexpr int spins = 200;
     constexpr std::chrono::microseconds first_sleep{10}, longest_sleep{200};
     auto sleep = first_sleep;
-    for (int idle = 0; !operation.ended(); ++idle) {
+    mpi_watch watch(operation);
+    for (int idle = 0, looks = 1; !operation.ended(); ++idle, ++looks) {
+      if (looks % 16 == 0) watch.look();  // not at all where a sum takes no time
       if (idle < spins) {
         std::this_thread::yield();
       } else {
@@ -85,16 +89,16 @@ class mpi_driver {
     }
   }
 
-  /// Sleeps until the thread says that this one is over, but in between drives what callers drive.
+  /// Sleeps until the thread says that this one is over, but in between drives what callers drive. Throws where it is
+  /// in vain to wait.
   void wait_threaded(const mpi_operation& operation) {
-    constexpr std::chrono::microseconds pause{100};
+    constexpr std::chrono::microseconds short_pause{100}, long_pause{5000};
     const auto over = [&] { return operation.ended(); };
-    while (!over() && drives_for_callers()) {
+    for (mpi_watch watch(operation); !over(); watch.look()) {
+      const auto pause = drives_for_callers() ? short_pause : long_pause;
       std::unique_lock lock(mutex_);
-      ended_.wait_for(lock, pause, over);
+      if (ended_.wait_for(lock, pause, over)) return;
     }
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, over);
   }
 
   /// Keeps something until the process ends.

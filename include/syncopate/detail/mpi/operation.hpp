@@ -15,6 +15,7 @@
 #include "../../tensor.hpp"
 #include "../elementwise.hpp"
 #include "check.hpp"
+#include "peers.hpp"
 
 namespace syncopate::detail {
 
@@ -52,6 +53,7 @@ inline std::size_t least_bytes_of_sum(const mpi_elements& elements, int ranks) {
 struct mpi_traffic {
   std::atomic<std::uint64_t> bytes_sent{0};
   std::atomic<std::int64_t> nanoseconds{0};  ///< of processor time
+  std::atomic<std::uint64_t> movements{0};   ///< messages that certainly came or left, or operations that ended
 };
 
 /// What an attempt to continue an operation achieved. `much`: so much that it should have been made earlier.
@@ -72,10 +74,12 @@ class mpi_operation {
   /// Bytes that this rank has sent; where the MPI library sends, the least that it has to.
   virtual std::size_t bytes_sent() const = 0;
 
-  /// Before anything else, each time that it is used.
-  void prepare(mpi_traffic& traffic, bool on_thread) {
+  /// Before anything else, each time that it is used. With `peers`, waits for it end where these are lost.
+  void prepare(mpi_traffic& traffic, bool on_thread, const mpi_call& call = {}, mpi_peers* peers = nullptr) {
     traffic_ = &traffic;
     threaded = on_thread;
+    call_ = call;
+    peers_ = peers;
     failure_ = nullptr;
     ended_.store(false, std::memory_order_relaxed);
   }
@@ -85,6 +89,7 @@ class mpi_operation {
     failure_ = std::move(failure);
     landed_at_ = clock::now();
     traffic_->bytes_sent += bytes_sent();
+    ++traffic_->movements;
     ended_.store(true, std::memory_order_release);
   }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
@@ -96,6 +101,11 @@ class mpi_operation {
     if (failure_) std::rethrow_exception(failure_);
   }
 
+  const mpi_call& call() const { return call_; }
+  mpi_peers* peers() const { return peers_; }
+  /// How often something moved on its channel so far.
+  std::uint64_t channel_movements() const { return traffic_->movements.load(std::memory_order_relaxed); }
+
   void used_processor_for(std::chrono::nanoseconds time) { traffic_->nanoseconds += time.count(); }
 
   /// Whether the driver's thread drives it, and not callers.
@@ -103,8 +113,13 @@ class mpi_operation {
   /// Whether somebody asked for it and has not let go of it; the business of its channel.
   bool taken = false;
 
+ protected:
+  void has_moved() { traffic_->movements.fetch_add(1, std::memory_order_relaxed); }
+
  private:
   mpi_traffic* traffic_ = nullptr;
+  mpi_peers* peers_ = nullptr;
+  mpi_call call_;
   std::atomic<bool> ended_{true};
   clock::time_point landed_at_;
   std::exception_ptr failure_;

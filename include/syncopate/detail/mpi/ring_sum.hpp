@@ -54,6 +54,7 @@ class ring_sum final : public mpi_operation {
       if (completed <= 0)
         return moved == 0 ? mpi_advance::nothing : moved < few ? mpi_advance::little : mpi_advance::much;
       moved += static_cast<std::size_t>(completed);
+      has_moved();
       while (received_ < expected_ && requests_[received_ % window] == MPI_REQUEST_NULL) {
         if (adds(received_)) {
           const place here = received_place(received_);
