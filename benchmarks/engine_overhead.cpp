@@ -2,10 +2,14 @@
 /// fixed cost of a step. Memory that is allocated in `step` is counted in every row.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <syncopate/benchmark.hpp>
+#include <syncopate/detail/header.hpp>
+#include <syncopate/detail/taking_turns.hpp>
 #include <syncopate/syncopate.hpp>
 #include <utility>
 #include <vector>
@@ -84,11 +88,44 @@ void step_of_scheme(benchmark::State& state, Make make) {
 /// Messages that have landed, and none: an averaging of weights between two averages.
 void poll_with_nothing_in_flight(benchmark::State& state) {
   model weights = tensors(static_cast<std::size_t>(state.range(0)), 16), gradients = weights;
-  auto scheme =
-      syncopate::update_scheme{weights, syncopate::loopback{}, syncopate::fixed_delay{0},
-                               syncopate::gradient_averaging{syncopate::no_prediction{}, rule}, 16 * sizeof(float)};
+  auto scheme = syncopate::update_scheme{weights, syncopate::loopback{}, syncopate::fixed_delay{0},
+                                         syncopate::gradient_averaging{syncopate::no_prediction{}, rule},
+                                         syncopate::scheme_options{.bucket_bytes = 16 * sizeof(float)}};
   scheme.step(weights, gradients);
   run(state, [&] { scheme.poll(); });
+}
+
+/// What ranks tell each other with a message, written by one and read by all, as a part of a step of a million
+/// parameters: the ratio is that of the times.
+void agreement_between_ranks(benchmark::State& state) {
+  const auto ranks = static_cast<std::size_t>(state.range(0));
+  std::vector<float> message(ranks * syncopate::detail::header_elements);
+  const std::span<float> all(message);
+  const auto write = [&](std::size_t rank) {
+    syncopate::detail::coded_header<float>::write(
+        all.subspan(rank * syncopate::detail::header_elements, syncopate::detail::header_elements),
+        {3, syncopate::detail::calls::step, true, 32});
+  };
+  for (std::size_t rank = 0; rank < ranks; ++rank) write(rank);
+  model weights = tensors(1, million), gradients = weights;
+  auto scheme = delayed(weights);
+  syncopate::detail::taking_turns turns;
+  turns.add([&] {
+    for (int repetition = 0; repetition < 100; ++repetition) {
+      std::fill(message.begin() + syncopate::detail::header_elements, message.end(), 0.F);
+      write(0);
+      for (std::size_t rank = 1; rank < ranks; ++rank)  // what the sum does
+        std::copy_n(all.begin(), syncopate::detail::header_elements,
+                    all.begin() + static_cast<std::ptrdiff_t>(rank * syncopate::detail::header_elements));
+      benchmark::DoNotOptimize(syncopate::detail::read_headers(std::span<const float>(all), 3));
+    }
+  });
+  turns.add([&] { scheme.step(weights, gradients); });
+  turns.round();
+  turns.forget();
+  for (auto _ : state) state.SetIterationTime(turns.round() / 100);
+  state.counters["part_of_a_step"] = turns.ratio(1) / 100;
+  state.counters["bytes"] = static_cast<double>(all.size_bytes());
 }
 
 template <class Make>
@@ -114,6 +151,11 @@ int main(int argc, char** argv) {
       ->Arg(25 << 20)
       ->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("poll/messages_landed", poll_with_nothing_in_flight)->Arg(1)->Arg(100);
+  benchmark::RegisterBenchmark("agreement/ranks", agreement_between_ranks)
+      ->Arg(2)
+      ->Arg(64)
+      ->Arg(1'024)
+      ->UseManualTime();
   add("synchronous", [](auto& w) { return syncopate::synchronous_sgd(w, loopback{}, rule); });
   add("pseudo_synchronous", [](auto& w) { return syncopate::pseudo_synchronous_sgd(w, loopback{}, rule); });
   add("lookahead", [](auto& w) { return syncopate::lookahead_sgd(w, loopback{}, rule); });

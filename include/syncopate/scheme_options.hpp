@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <limits>
-#include <string>
 
+#include "detail/validate.hpp"
 #include "error.hpp"
 
 namespace syncopate {
@@ -40,7 +40,7 @@ struct scheme_options {
   void validate() const {
     if (!(largest_norm > 0))
       throw configuration_error("syncopate: a scheme's largest_norm must be positive, but is " +
-                                std::to_string(largest_norm));
+                                detail::text(largest_norm));
   }
 };
 

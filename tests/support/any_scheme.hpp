@@ -1,9 +1,13 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <utility>
 
+#include "syncopate/checkpoint.hpp"
 #include "syncopate/statistics.hpp"
 
 namespace support {
@@ -21,6 +25,9 @@ class any_scheme {
   void consensus(const W& weights, W& out) { held_->consensus(weights, out); }
   void join(W& weights) { held_->join(weights); }
   void finish(W& weights) { held_->finish(weights); }
+  std::string save(const W& weights) { return held_->save(weights); }
+  void load(const std::string& checkpoint, W& weights) { held_->load(checkpoint, weights); }
+  std::uint64_t checksum(const W& weights) { return held_->checksum(weights); }
   syncopate::statistics statistics() const { return held_->statistics(); }
 
  private:
@@ -31,6 +38,9 @@ class any_scheme {
     virtual void consensus(const W&, W&) = 0;
     virtual void join(W&) = 0;
     virtual void finish(W&) = 0;
+    virtual std::string save(const W&) = 0;
+    virtual void load(const std::string&, W&) = 0;
+    virtual std::uint64_t checksum(const W&) = 0;
     virtual syncopate::statistics statistics() const = 0;
   };
 
@@ -42,6 +52,20 @@ class any_scheme {
     void consensus(const W& weights, W& out) override { scheme_.consensus(weights, out); }
     void join(W& weights) override { scheme_.join(weights); }
     void finish(W& weights) override { scheme_.finish(weights); }
+    std::string save(const W& weights) override {
+      std::ostringstream stream;
+      syncopate::checkpoint_writer archive(stream);
+      scheme_.save(archive, weights);
+      archive.finish();
+      return stream.str();
+    }
+    void load(const std::string& checkpoint, W& weights) override {
+      std::istringstream stream(checkpoint);
+      syncopate::checkpoint_reader archive(stream);
+      scheme_.load(archive, weights);
+      archive.finish();
+    }
+    std::uint64_t checksum(const W& weights) override { return scheme_.checksum(weights); }
     syncopate::statistics statistics() const override { return scheme_.statistics(); }
     S scheme_;
   };

@@ -233,9 +233,9 @@ class bucket {
     buffer<T> sum(size_ + header_size_);
     for (const piece& p : pieces_) std::ranges::copy(from[p.tensor], sum.data() + p.offset);
     write_header(sum, communicator.rank(), {step, calls::consensus, true, 1});
-    auto request = communicator.start_sum(sum.elements());
+    auto started = communicator.start_sum(sum.elements());
     try {
-      request.wait();
+      started.wait();
     } catch (...) {
       std::move(sum).abandon();
       throw;

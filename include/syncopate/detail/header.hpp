@@ -85,12 +85,13 @@ agreed_headers read_headers(std::span<const T> all, std::int64_t step) {
   const std::size_t ranks = all.size() / header_elements;
   const auto of = [&](std::size_t rank) { return all.subspan(rank * header_elements, header_elements); };
   const auto read = [&](std::size_t rank) { return coded_header<T>::read(of(rank), step); };
-  agreed_headers agreed;
-  T samples(0);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
+  for (std::size_t rank = 0; rank < ranks; ++rank)
     if (!coded_header<T>::intact(of(rank)))
       throw communication_error("syncopate: the header that rank " + std::to_string(rank) +
                                 " sent with its message of about step " + std::to_string(step) + " arrived damaged");
+  agreed_headers agreed;
+  T samples(0);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
     const header h = read(rank), first = read(0);
     if (h.step != first.step || (h.call == calls::consensus) != (first.call == calls::consensus))
       throw communication_error(
