@@ -28,7 +28,7 @@ enum class clipping {
 /// What a scheme does besides its policies. All ranks have to be given the same.
 struct scheme_options {
   std::size_t bucket_bytes = default_bucket_bytes;
-  non_finite gradients = non_finite::refuse;
+  non_finite non_finite_gradients = non_finite::refuse;
   /// A gradient whose global norm exceeds this is scaled down to it (Pascanu, Mikolov and Bengio, ICML 2013). Infinity:
   /// none is.
   double largest_norm = std::numeric_limits<double>::infinity();

@@ -658,7 +658,7 @@ class update_scheme {
   bool tick(detail::calls call, double samples) {
     const std::int64_t step = clock_;
     const auto due = [&](std::int64_t launched) { return delay_.due(launched, step); };
-    const bool checks = options_.gradients != non_finite::ignore;
+    const bool checks = options_.non_finite_gradients != non_finite::ignore;
     detail::departure now{step, call, samples, checks, false, due(step), true, delay_.launches(step)};
     bool clipped = false;
     if (samples > 0) {
@@ -666,7 +666,7 @@ class update_scheme {
         if (checks && !gradients_are_finite()) {
           now.moves = false;
           ++measured_.taken.skipped;
-          at_fault_ = at_fault_ || options_.gradients == non_finite::refuse;
+          at_fault_ = at_fault_ || options_.non_finite_gradients == non_finite::refuse;
         }
       clipped = options_.clips() && options_.clip == clipping::before_averaging && clip_gradients();
     }
@@ -761,7 +761,7 @@ class update_scheme {
         counts = bucket.absorb(averaging_, step, said.samples, shrink, usable, due, lane.weights);
       });
       if (counts) ++measured_.taken.absorbed;
-      if (!usable && options_.gradients == non_finite::skip) ++measured_.taken.skipped;
+      if (!usable && options_.non_finite_gradients == non_finite::skip) ++measured_.taken.skipped;
     }
     for_each_bucket([&](auto& bucket, auto& lane) { bucket.look_ahead_again(averaging_, step, lane.weights); });
   }
@@ -782,7 +782,7 @@ class update_scheme {
         if (number++ == 0) said = here;
         if (here.not_finite_rank < 0) return;
         said.not_finite_rank = here.not_finite_rank;
-        if (options_.gradients == non_finite::refuse && refusal_.empty())
+        if (options_.non_finite_gradients == non_finite::refuse && refusal_.empty())
           refusal_ = "syncopate: what rank " + std::to_string(here.not_finite_rank) + " contributed to " + place() +
                      " is not finite";
       } catch (const stalled& stall) {

@@ -63,7 +63,7 @@ TEMPLATE_TEST_CASE("A gradient that is not finite is skipped by all ranks at the
   for (const rank_group& ranks : every_communicator()) {
     const auto data = rough_data({0, 17, 700}, steps, even(ranks.size));
     for (const auto& [name, make] :
-         every_scheme_with<model<TestType>>({.bucket_bytes = 100, .gradients = non_finite::skip})) {
+         every_scheme_with<model<TestType>>({.bucket_bytes = 100, .non_finite_gradients = non_finite::skip})) {
       if (name == "weights") continue;  // there only the rank itself leaves a step out
       const auto expected = run<TestType>(ranks, data, make, 0, true);
       for (const TestType bad : not_finite<TestType>()) {
@@ -109,7 +109,7 @@ TEMPLATE_TEST_CASE("A gradient that is not finite is refused on all ranks at the
 TEMPLATE_TEST_CASE("A local step that is not finite is left out on its rank", "[laws][non_finite]", float, double) {
   for (const rank_group& ranks : every_communicator()) {
     const auto data = rough_data({0, 17, 700}, steps, even(ranks.size));
-    const auto make = every_scheme_with<model<TestType>>({.gradients = non_finite::skip}).back().second;
+    const auto make = every_scheme_with<model<TestType>>({.non_finite_gradients = non_finite::skip}).back().second;
     for (const TestType bad : not_finite<TestType>()) {
       const auto got = run<TestType>(ranks, data, make, bad);
       for (std::size_t rank = 0; rank < got.size(); ++rank) {

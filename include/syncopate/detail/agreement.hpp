@@ -29,7 +29,7 @@ struct option_facts {
   option_facts() = default;
   explicit option_facts(const scheme_options& options)
       : bucket_bytes(options.bucket_bytes),
-        gradients(static_cast<std::uint64_t>(options.gradients)),
+        gradients(static_cast<std::uint64_t>(options.non_finite_gradients)),
         clip(static_cast<std::uint64_t>(options.clip)),
         largest_norm(options.largest_norm) {}
 
