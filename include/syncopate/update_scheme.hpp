@@ -552,7 +552,7 @@ class update_scheme {
       throw usage_error("syncopate: " + call + " was called after finish: make a new scheme to go on training");
     if (state_ == state::failed)
       throw usage_error("syncopate: " + call +
-                        " was called after the scheme had failed: " + detail::as_clause(failure_));
+                        " was called after the scheme had failed: " + std::string(detail::without_prefix(failure_)));
   }
 
   /// Notes what goes wrong in `work`.
@@ -786,7 +786,8 @@ class update_scheme {
           refusal_ = "syncopate: what rank " + std::to_string(here.not_finite_rank) + " contributed to " + place() +
                      " is not finite";
       } catch (const stalled& stall) {
-        throw stalled("syncopate: the message of " + place() + " has not landed: " + detail::as_clause(stall.what()));
+        throw stalled("syncopate: the message of " + place() +
+                      " has not landed: " + std::string(detail::without_prefix(stall.what())));
       }
     });
     return said;

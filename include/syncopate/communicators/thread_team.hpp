@@ -144,8 +144,11 @@ class thread_communicator {
   }
 
   /// This rank goes no further, on any channel of the team: the others get a `peer_failure` with this text in every
-  /// operation that this rank has not called. What the first rank to fail says is what they hear. Not collective.
-  void fail(std::string_view what) const noexcept { channel_->team()->fail(rank_, what); }
+  /// operation that this rank has not called. What the first rank to fail says is what they hear. Not collective. Does
+  /// nothing without a text: if it is an exception that ends this rank, `thread_team::run` will know more.
+  void fail(std::string_view what) const noexcept {
+    if (!what.empty()) channel_->team()->fail(rank_, what);
+  }
 
  private:
   friend class thread_team;

@@ -10,20 +10,16 @@
 
 #include "../error.hpp"
 #include "collective_call.hpp"
+#include "sentence.hpp"
 
 /// What is said of ranks that fail, or do not come.
 namespace syncopate::detail {
 
-/// An error's text, to be part of another one's.
-inline std::string_view without_prefix(std::string_view text) {
-  constexpr std::string_view prefix = "syncopate: ";
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-}
-
 inline std::string text_of_peer_failure(int rank, std::string_view what) {
   return std::string("syncopate: rank ")
       .append(std::to_string(rank))
-      .append(" failed while other ranks depended on it: ")
+      .append(" failed while other ranks depended on it")
+      .append(what.empty() ? "" : ": ")
       .append(without_prefix(what));
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <string>
+#include <string_view>
 
 namespace syncopate::detail {
 
-/// An error's text as a part of another one's: without "syncopate: ".
-inline std::string as_clause(const std::string& text) {
-  const std::string prefix = "syncopate: ";
+/// An error's text, to be part of another one's.
+inline std::string_view without_prefix(std::string_view text) {
+  constexpr std::string_view prefix = "syncopate: ";
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
