@@ -675,9 +675,12 @@ class update_scheme {
       detail::departure part = now;
       part.moves = moves && now.moves;
       part.launches = launches;
+      std::size_t number = 0;
       for_each_bucket([&](auto& bucket, auto& lane) {
-        bucket.leave(averaging_, communicator_, part, lane.weights, clipped ? lane.clipped_readable : lane.readable,
-                     measured_);
+        naming(step, number++, [&] {
+          bucket.leave(averaging_, communicator_, part, lane.weights, clipped ? lane.clipped_readable : lane.readable,
+                       measured_);
+        });
       });
     };
     if (ranks_differ && now.launches && any_due(due)) {
@@ -706,7 +709,10 @@ class update_scheme {
   /// Whether all ranks have sent the newest message from `join`.
   bool all_have_joined() {
     bool all = true;
-    for_each_bucket([&](auto& bucket, auto&) { all = all && bucket.receive_newest(measured_).all_joined; });
+    std::size_t number = 0;
+    for_each_bucket([&](auto& bucket, auto&) {
+      all = naming(clock_, number++, [&] { return bucket.receive_newest(measured_).all_joined; }) && all;
+    });
     return all;
   }
 
@@ -769,28 +775,38 @@ class update_scheme {
   /// Waits for the oldest message of every bucket. Returns what ranks said with them.
   detail::agreed_headers receive() {
     detail::agreed_headers said;
-    std::size_t number = 0, buckets = 0;
-    for_each_lane([&](auto& lane) { buckets += lane.buckets.size(); });
+    std::size_t number = 0;
     for_each_bucket([&](auto& bucket, auto&) {
       const std::int64_t step = bucket.oldest_step();
-      const auto place = [&] {
-        return "step " + std::to_string(step) + " (bucket " + std::to_string(number) + " of " +
-               std::to_string(buckets) + ")";
-      };
-      try {
-        const detail::agreed_headers here = bucket.receive(measured_);
-        if (number++ == 0) said = here;
-        if (here.not_finite_rank < 0) return;
+      const detail::agreed_headers here = naming(step, number, [&] { return bucket.receive(measured_); });
+      if (number == 0) said = here;
+      if (here.not_finite_rank >= 0) {
         said.not_finite_rank = here.not_finite_rank;
         if (options_.non_finite_gradients == non_finite::refuse && refusal_.empty())
-          refusal_ = "syncopate: what rank " + std::to_string(here.not_finite_rank) + " contributed to " + place() +
-                     " is not finite";
-      } catch (const stalled& stall) {
-        throw stalled("syncopate: the message of " + place() +
-                      " has not landed: " + std::string(detail::without_prefix(stall.what())));
+          refusal_ = "syncopate: what rank " + std::to_string(here.not_finite_rank) + " contributed to " +
+                     text_of_message(step, number) + " is not finite";
       }
+      ++number;
     });
     return said;
+  }
+
+  /// Does what sends or receives a message; a stall is told with the message's step and bucket.
+  template <class Work>
+  auto naming(std::int64_t step, std::size_t bucket, Work work) {
+    try {
+      return work();
+    } catch (const stalled& stall) {
+      throw stalled("syncopate: the message of " + text_of_message(step, bucket) +
+                    " has not landed: " + std::string(detail::without_prefix(stall.what())));
+    }
+  }
+
+  std::string text_of_message(std::int64_t step, std::size_t bucket) {
+    std::size_t buckets = 0;
+    for_each_lane([&](auto& lane) { buckets += lane.buckets.size(); });
+    return "step " + std::to_string(step) + " (bucket " + std::to_string(bucket) + " of " + std::to_string(buckets) +
+           ")";
   }
 
   /// What the mean that has been received has to be multiplied by.

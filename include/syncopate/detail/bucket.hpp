@@ -170,8 +170,13 @@ class bucket {
     out.step = now.step;
     out.call = now.call;
     out.launching = measurement::clock::now();
-    if (!sum_at_once(communicator, out.sum.elements(), now.at_once))
-      out.request.emplace(communicator.start_sum(out.sum.elements()));
+    try {
+      if (!sum_at_once(communicator, out.sum.elements(), now.at_once))
+        out.request.emplace(communicator.start_sum(out.sum.elements()));
+    } catch (...) {
+      std::move(out.sum).abandon();
+      throw;
+    }
     out.launched = out.landed = measurement::clock::now();
     ++launched_;
     if (now.call == calls::step) measured.taken.bytes += taken_.bytes;
