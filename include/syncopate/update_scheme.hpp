@@ -267,6 +267,7 @@ class update_scheme {
   /// the consensus, bitwise the same on all ranks. Throws `usage_error` when called again.
   template <class W>
   void finish(W&& weights) {
+    if (state_ == state::finished) throw usage_error("syncopate: finish was called twice");
     join(weights);
     guarded([&] {
       state_ = state::finished;

@@ -73,10 +73,10 @@ std::map<std::string, std::size_t> counts_on(const C& communicator) {
   const model<float> tensors{std::vector<float>(600), std::vector<float>(7)};
   for (const auto& [name, make] : support::named_schemes<model<float>>())
     counts[name] = allocations_of(make, tensors, any_communicator(communicator));
-  counts["several buckets"] =
-      allocations_of(compiled::scheme<model<float>>(warm_up{0, fixed_delay{2}},
-                                                    lookahead_averaging{local_gradient{}, sgd{}}, std::size_t{8}),
-                     tensors, any_communicator(communicator));
+  counts["several buckets"] = allocations_of(
+      compiled::scheme<model<float>>(warm_up{0, fixed_delay{2}}, lookahead_averaging{local_gradient{}, sgd{}},
+                                     scheme_options{.bucket_bytes = 8}),
+      tensors, any_communicator(communicator));
   const mixed_model mixed{tensors, {std::vector<double>(33)}};
   counts["both element types"] = allocations_of(compiled::lookahead_sgd<mixed_model>(adamw{}, blended_gradient{}, 2),
                                                 mixed, any_communicator(communicator));

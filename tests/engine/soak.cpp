@@ -36,8 +36,8 @@ TEST_CASE("Many steps with many buckets at a random pace", "[engine][soak]") {
     support::random_pace pace(communicator.rank());
     auto weights = many_tensors(), gradients = weights;
     auto scheme = compiled::scheme<support::model<double>>(
-        warm_up{0, fixed_delay{3}}, lookahead_averaging{local_gradient{}, sgd{.learning_rate = 1}}, std::size_t{1})(
-        weights, support::any_communicator(communicator));
+        warm_up{0, fixed_delay{3}}, lookahead_averaging{local_gradient{}, sgd{.learning_rate = 1}},
+        scheme_options{.bucket_bytes = 1})(weights, support::any_communicator(communicator));
     std::size_t wrong = 0;
     for (std::int64_t step = 0; step < steps; ++step) {
       pace.compute();
@@ -71,7 +71,7 @@ TEST_CASE("Many periods with many buckets at a random pace", "[engine][soak]") {
     auto weights = many_tensors(), gradients = weights;
     auto scheme = compiled::scheme<support::model<double>>(
         periodic_delay{.period = 2, .delay = 2}, weight_averaging{two_parameter_merge{}, sgd{.learning_rate = 1}},
-        std::size_t{1})(weights, support::any_communicator(communicator));
+        scheme_options{.bucket_bytes = 1})(weights, support::any_communicator(communicator));
     for (std::int64_t step = 0; step < steps; ++step) {
       pace.compute();
       for (std::size_t t = 0; t < tensors; ++t) gradients[t].assign(t + 1, part_of(communicator.rank(), step, t));
