@@ -1,9 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "network.hpp"
+#include "progress.hpp"
+#include "syncopate/checkpoint.hpp"
 #include "syncopate/statistics.hpp"
 
 namespace fashion_mnist {
@@ -20,6 +23,9 @@ class any_scheme {
   virtual void step(model& weights, model& gradients) = 0;
   virtual void consensus(model& weights, model& out) = 0;
   virtual void finish(model& weights) = 0;
+  virtual void save(const std::filesystem::path& file, model& weights, const progress& made) = 0;
+  /// False if there is no such file.
+  virtual bool load(const std::filesystem::path& file, model& weights, progress& made) = 0;
   virtual syncopate::statistics statistics() const = 0;
 };
 
@@ -33,6 +39,14 @@ std::unique_ptr<any_scheme> erase(Scheme scheme) {
     void step(model& weights, model& gradients) override { scheme_.step(weights, gradients); }
     void consensus(model& weights, model& out) override { scheme_.consensus(weights, out); }
     void finish(model& weights) override { scheme_.finish(weights); }
+    void save(const std::filesystem::path& file, model& weights, const progress& made) override {
+      syncopate::save_checkpoint(file, scheme_, weights, made.job, made.step, made.loss, made.test_accuracy,
+                                 made.train_loss);
+    }
+    bool load(const std::filesystem::path& file, model& weights, progress& made) override {
+      return syncopate::load_checkpoint(file, scheme_, weights, made.job, made.step, made.loss, made.test_accuracy,
+                                        made.train_loss);
+    }
     syncopate::statistics statistics() const override { return scheme_.statistics(); }
 
    private:

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -58,6 +59,9 @@ class job_communicator {
   }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) {
     std::visit([&](auto& ranks) { ranks.all_gather(own, all); }, ranks_);
+  }
+  void fail(std::string_view what) noexcept {
+    std::visit([&](auto& ranks) { ranks.fail(what); }, ranks_);
   }
 
  private:

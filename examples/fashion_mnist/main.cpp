@@ -13,6 +13,7 @@
 #include "options.hpp"
 #include "report.hpp"
 #include "run.hpp"
+#include "syncopate/error.hpp"
 
 #ifdef SYNCOPATE_EXAMPLE_MPI
 #include <boost/mpi/collectives.hpp>
@@ -29,7 +30,8 @@ class processes {
  public:
   processes([[maybe_unused]] int& argc, [[maybe_unused]] char**& argv) {
 #ifdef SYNCOPATE_EXAMPLE_MPI
-    if (launched_by_mpi() || asks_for_mpi(argc, argv)) environment_.emplace(argc, argv, boost::mpi::threading::multiple);
+    if (launched_by_mpi() || asks_for_mpi(argc, argv))
+      environment_.emplace(argc, argv, boost::mpi::threading::multiple);
 #endif
   }
 
@@ -146,6 +148,9 @@ int main(int argc, char** argv) {
 
   try {
     run(*job, in, rank == 0);
+  } catch (const syncopate::communication_error& error) {  // the other ranks hear of it by themselves
+    std::cerr << "rank " + std::to_string(rank) + ": " + error.what() + "\n" << std::flush;
+    return EXIT_FAILURE;
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;
     world.abort();

@@ -113,6 +113,10 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
       app.add_option("--link-latency-us", latency, "threads: latency in microseconds of the modelled link");
   app.add_option("--data", job.data, "directory of the four gzip-compressed IDX files");
   app.add_option("--json", job.json, "file to write the results to, one object for each scheme");
+  app.add_option("--checkpoint", job.checkpoint, "file to save training to; needs a single scheme");
+  app.add_option("--checkpoint-steps", job.checkpoint_steps, "steps between two checkpoints; 0: an epoch");
+  app.add_flag("--resume", job.resume, "go on from the checkpoint, if there is one");
+  app.add_option("--stall-limit", job.stall_limit_seconds, "seconds without progress that are an error; 0: none are");
   app.add_option("--train-samples", training, "use only the first so many training images; 0: all");
   app.add_option("--test-samples", test, "use only the first so many test images; 0: all");
 
@@ -172,6 +176,12 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   job.link_latency_microseconds = within("--link-latency-us", latency, 0.0, any);
   if (gigabits > 0) job.link_gigabits = gigabits;
   if (gigabits == 0 && *latency_option) refuse("--link-latency-us needs a modelled link, but --link-gbit is 0");
+
+  within("--stall-limit", job.stall_limit_seconds, 0.0, any);
+  within<std::int64_t>("--checkpoint-steps", job.checkpoint_steps, 0, most);
+  if (job.checkpoint && job.schemes.size() > 1) refuse("--checkpoint needs a --scheme: it holds one");
+  if (!job.checkpoint && (job.resume || job.checkpoint_steps > 0))
+    refuse("--resume and --checkpoint-steps need a --checkpoint");
 
   if (rate_schedule == "constant")
     job.schedule = schedule::constant;

@@ -34,7 +34,10 @@ struct options {
   std::optional<double> link_gigabits;
   double link_latency_microseconds = 0;
   std::filesystem::path data;
-  std::optional<std::filesystem::path> json;
+  std::optional<std::filesystem::path> json, checkpoint;
+  std::int64_t checkpoint_steps = 0;  ///< between two checkpoints; 0: an epoch
+  bool resume = false;
+  double stall_limit_seconds = 60;
   std::size_t training_samples = 0, test_samples = 0;
 };
 

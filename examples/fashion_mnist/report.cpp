@@ -61,6 +61,7 @@ void print_json(std::ostream& out, std::span<const result> results) {
     object["seconds_exposed"] = r.seconds_exposed;
     object["hidden_fraction"] = r.hidden_fraction ? nlohmann::ordered_json(*r.hidden_fraction) : nullptr;
     object["bytes_per_step"] = r.bytes_per_step;
+    object["weights_checksum"] = r.weights_checksum;
     list.push_back(std::move(object));
   }
   out << list.dump(2) << "\n";

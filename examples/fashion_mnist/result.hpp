@@ -6,8 +6,8 @@
 
 namespace fashion_mnist {
 
-/// What training by one scheme gave. All times are seconds per step, means over ranks, steps and epochs; evaluation is
-/// in none of them.
+/// What training by one scheme gave. All times are seconds per step, means over ranks, steps and epochs, of
+/// this run where training was resumed; evaluation and checkpoints are in none of them.
 struct result {
   std::string scheme;
   int ranks = 0, epochs = 0;
@@ -28,6 +28,8 @@ struct result {
   double seconds_exposed = 0;
   /// 1 - exposed / communication; nothing where nothing was communicated.
   std::optional<double> hidden_fraction;
+  /// A hash of the final weights' bits.
+  std::string weights_checksum;
   /// Payload that a rank handed to sums.
   double bytes_per_step = 0;
 };

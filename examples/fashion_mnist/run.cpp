@@ -1,5 +1,6 @@
 #include "run.hpp"
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <utility>
@@ -34,16 +35,18 @@ std::vector<result> run_on_threads(const options& job, const data_set& training,
   if (job.link_gigabits)
     link = {.gigabits_per_second = *job.link_gigabits, .latency_microseconds = job.link_latency_microseconds};
   std::vector<result> results;
-  syncopate::thread_team(job.ranks, link).run([&](syncopate::thread_communicator communicator) {
-    auto own = run_schemes(job, job_communicator(communicator), training, test);
-    if (communicator.rank() == 0) results = std::move(own);
-  });
+  syncopate::thread_team(job.ranks, link, std::chrono::duration<double>(job.stall_limit_seconds))
+      .run([&](syncopate::thread_communicator communicator) {
+        auto own = run_schemes(job, job_communicator(communicator), training, test);
+        if (communicator.rank() == 0) results = std::move(own);
+      });
   return results;
 }
 
 #ifdef SYNCOPATE_EXAMPLE_MPI
 std::vector<result> run_on_mpi(const options& job, const data_set& training, const data_set& test) {
-  return run_schemes(job, job_communicator(syncopate::boost_mpi()), training, test);
+  return run_schemes(job, job_communicator(syncopate::boost_mpi({}, {.stall_limit_seconds = job.stall_limit_seconds})),
+                     training, test);
 }
 #endif
 

@@ -49,6 +49,9 @@ fashion_mnist_refuses(negative_link 2 "--link-gbit must be .*, not -1" --link-gb
 fashion_mnist_refuses(infinite_latency 2 "--link-latency-us must be .*, not inf" --link-latency-us inf)
 fashion_mnist_refuses(no_number 2 "--epochs" --epochs many)
 fashion_mnist_refuses(missing_data 1 "/nonexistent/train-images-idx3-ubyte.gz cannot be opened" --data /nonexistent)
+fashion_mnist_refuses(checkpoint_of_all 2 "--checkpoint needs a --scheme" --checkpoint model)
+fashion_mnist_refuses(resume_from_nothing 2 "need a --checkpoint" --resume)
+fashion_mnist_refuses(negative_stall_limit 2 "--stall-limit must be .*, not -1" --stall-limit -1)
 fashion_mnist_refuses(unwritable_json 1 "/nonexistent/out.json cannot be opened for writing" --json /nonexistent/out.json)
 
 if(NOT EXISTS ${SYNCOPATE_FASHION_MNIST_DIR}/train-images-idx3-ubyte.gz)
@@ -114,6 +117,13 @@ if(TARGET syncopate::boost_mpi)
               ${fashion_mnist_tests}/expect.cmake -- ${two_processes} ${ARGN})
     set_property(TEST example/fashion_mnist/mpi_refuses_${name} APPEND PROPERTY ENVIRONMENT ${root_may_run})
   endfunction()
+  if(mpiexec_version MATCHES "Open MPI|OpenRTE")  # whose mpirun can leave ranks alone when one of them dies
+    syncopate_add_test(
+      NAME example/fashion_mnist/kill_and_resume PROCESSORS 4 TIMEOUT 200
+      COMMAND sh ${fashion_mnist_tests}/kill_and_resume.sh ${CMAKE_CURRENT_BINARY_DIR}/fashion_mnist_killed 4
+              $<TARGET_FILE:fashion_mnist> ${MPIEXEC_EXECUTABLE} ${syncopate_mpiexec_flags})
+    set_property(TEST example/fashion_mnist/kill_and_resume APPEND PROPERTY ENVIRONMENT ${root_may_run})
+  endif()
   fashion_mnist_mpi_refuses(unknown_scheme "unknown scheme magic" $<TARGET_FILE:fashion_mnist> --scheme magic)
   fashion_mnist_mpi_refuses(other_ranks "--ranks 3 contradicts the 2 ranks that MPI started"
                             $<TARGET_FILE:fashion_mnist> --ranks 3)

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "network.hpp"
@@ -36,6 +39,20 @@ std::size_t correct_in_share(const team& ranks, network<float>& net, const param
   return correct;
 }
 
+std::string checksum_of(const parameters<float>& weights) {
+  std::uint64_t hash = 0;
+  const auto add = [&](const auto& tensor) {
+    for (const float element : tensor) hash = (hash ^ std::bit_cast<std::uint32_t>(element)) * 1099511628211u + 1;
+  };
+  for (const auto& [matrix, vector] : weights) {
+    add(matrix);
+    add(vector);
+  }
+  std::ostringstream text;
+  text << std::hex << hash;
+  return text.str();
+}
+
 }  // namespace
 
 result train(const options& job, const scheme_description& description, const team& ranks, any_scheme& scheme,
@@ -57,38 +74,65 @@ result train(const options& job, const scheme_description& description, const te
     return job.learning_rate * (1 + std::cos(std::numbers::pi * progress)) / 2;
   };
 
+  progress made;
+  const std::vector<double> facts{static_cast<double>(job.seed),
+                                  static_cast<double>(job.batch),
+                                  job.learning_rate,
+                                  job.momentum,
+                                  static_cast<double>(job.epochs),
+                                  static_cast<double>(training.size()),
+                                  static_cast<double>(job.schedule),
+                                  static_cast<double>(test.size())};
+  if (job.resume && scheme.load(*job.checkpoint, weights, made) && made.job != facts)
+    throw syncopate::checkpoint_error("syncopate: the checkpoint " + job.checkpoint->string() +
+                                      " belongs to a job with other options.");
+  made.job = facts;
+  const auto checkpoint_steps =
+      job.checkpoint_steps > 0 ? static_cast<std::size_t>(job.checkpoint_steps) : steps_per_epoch;
+
   network<float> net(job.batch);
   parameters<float> gradients = zero_parameters<float>(), consensus = zero_parameters<float>();
   progress_bar bar(ranks.rank == 0);
-  std::size_t step = 0;
+  const std::size_t first_step = made.step;
+  std::size_t step = first_step;
   double wall = 0;
-  for (int epoch = 0; epoch < job.epochs; ++epoch) {
-    share.shuffle(epoch);
-    double loss = 0;
+  while (step < all_steps) {
+    share.shuffle(static_cast<int>(step / steps_per_epoch));
     ranks.sum({});  // all start together
-    const auto begin = clock::now();
-    for (std::size_t i = 0; i < steps_per_epoch; ++i, ++step) {
-      net.load(training, share.samples(i));
-      loss += net.loss_and_gradient(weights, gradients, [&] { scheme.poll(); });
+    auto begin = clock::now();
+    do {
+      net.load(training, share.samples(step % steps_per_epoch));
+      made.loss += net.loss_and_gradient(weights, gradients, [&] { scheme.poll(); });
       scheme.set_learning_rate(learning_rate(step));
       scheme.step(weights, gradients);
-      bar.show(outcome.scheme, step + 1, all_steps);
-    }
+      made.step = ++step;
+      bar.show(outcome.scheme, step, all_steps);
+      if (job.checkpoint && step % checkpoint_steps == 0 && step % steps_per_epoch != 0) {
+        const auto saving = clock::now();
+        scheme.save(*job.checkpoint, weights, made);
+        begin += clock::now() - saving;
+      }
+    } while (step % steps_per_epoch != 0);
     wall += seconds(clock::now() - begin);
 
     scheme.consensus(weights, consensus);
-    std::array sums{static_cast<double>(correct_in_share(ranks, net, consensus, test, scheme)), loss};
+    std::array sums{static_cast<double>(correct_in_share(ranks, net, consensus, test, scheme)), made.loss};
     ranks.sum(sums);
-    outcome.test_accuracy.push_back(sums[0] / static_cast<double>(test.size()));
-    outcome.train_loss.push_back(sums[1] / (static_cast<double>(steps_per_epoch) * ranks.size));
+    made.test_accuracy.push_back(sums[0] / static_cast<double>(test.size()));
+    made.train_loss.push_back(sums[1] / (static_cast<double>(steps_per_epoch) * ranks.size));
+    made.loss = 0;
+    if (job.checkpoint && step % checkpoint_steps == 0 && step < all_steps) scheme.save(*job.checkpoint, weights, made);
   }
+  outcome.test_accuracy = made.test_accuracy;
+  outcome.train_loss = made.train_loss;
   const auto measured = scheme.statistics();
   scheme.finish(weights);
+  outcome.weights_checksum = checksum_of(weights);
 
   std::array means{wall, seconds(measured.communication), seconds(measured.exposed),
                    static_cast<double>(measured.bytes)};
   ranks.sum(means);
-  for (double& mean : means) mean /= static_cast<double>(all_steps) * ranks.size;
+  for (double& mean : means) mean /= static_cast<double>(all_steps - first_step) * ranks.size;
   outcome.seconds_per_step = means[0];
   outcome.seconds_communication = means[1];
   outcome.seconds_exposed = means[2];

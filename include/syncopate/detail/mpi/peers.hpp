@@ -64,15 +64,15 @@ class mpi_peers {
   /// Whether some rank is lost, so that nothing collective must be tried any more.
   bool broken() const { return broken_; }
 
-  /// This rank goes no further. `next` is the first call of a channel that it has not completed. Who does not hear of
-  /// it, since MPI fails, runs into the stall limit.
+  /// This rank goes no further. `next` is the first call of a channel that it has not completed. Without a text it is
+  /// that of its own stall, if it had one. Who does not hear of it, since MPI fails, runs into the stall limit.
   void fail(std::string_view what, const mpi_call& next) noexcept {
     const std::lock_guard lock(mutex_);
     broken_ = true;
     if (peer_failed_ || farewell_said_ || control_ == MPI_COMM_NULL || !mpi_is_usable()) return;
     farewell_said_ = true;
     sent_->last = {{message::failed, next}, {}};
-    what = without_prefix(what);
+    what = without_prefix(what.empty() ? stall_ : what);
     what.copy(sent_->last.text.data(), sent_->last.text.size() - 1);
     for (int rank = 0; rank < ranks(); ++rank)
       if (rank != rank_)
@@ -152,7 +152,8 @@ class mpi_peers {
     std::string text = text_of_stall(limit_, call.what, call.number);
     if (control_ == MPI_COMM_NULL) throw stalled(text + "not all ranks have called it");
     if (!silent.empty()) text += "nothing came from " + list_of_ranks(silent) + ", ";
-    throw stalled(text + list_of_ranks(waiting) + (waiting.size() == 1 ? " waits" : " wait") + " for it" + elsewhere);
+    stall_ = text + list_of_ranks(waiting) + (waiting.size() == 1 ? " waits" : " wait") + " for it" + elsewhere;
+    throw stalled(stall_);
   }
 
  private:
@@ -218,6 +219,7 @@ class mpi_peers {
   clock::time_point heard_at_{};
   std::unique_ptr<outgoing> sent_;
   bool farewell_said_ = false;
+  std::string stall_;  ///< what was thrown when this rank gave up
 };
 
 }  // namespace syncopate::detail
