@@ -72,7 +72,7 @@ TEST_CASE("What MPI refuses is reported with its text and what was tried, whenev
   const auto start = [&]() -> detail::mpi_operation& {
     detail::mpi_elements elements = detail::elements_of_mpi(std::span<double>(values));
     elements.type = MPI_DATATYPE_NULL;
-    return channel.start_sum(elements);
+    return channel.start_sum(elements, false);
   };
   detail::mpi_operation& awaited = start();
   detail::mpi_operation& tested = start();

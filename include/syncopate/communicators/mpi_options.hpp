@@ -38,7 +38,8 @@ struct mpi_options {
   double longest_sleep_microseconds = 2000;
   /// Elements or bytes of a single MPI call; what is larger is split.
   std::size_t largest_count = INT_MAX;
-  /// How long a rank waits while nothing moves, until it throws `stalled`. 0: for ever.
+  /// How long a rank waits while nothing moves, until it throws `stalled`. 0: for ever; of failures it hears still,
+  /// except in `boost_mpi::sum`, which may be MPI_Allreduce then.
   double stall_limit_seconds = 60;
 
   friend bool operator==(const mpi_options&, const mpi_options&) = default;

@@ -60,12 +60,16 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
     peers_->fail(what, {{}, number_, next});
   }
 
-  /// Starts a sum, in place. It is this rank's until it is given to `let_go`.
-  mpi_operation& start_sum(const mpi_elements& elements) {
+  /// Starts a sum, in place. It is this rank's until it is given to `let_go`. All ranks know whether it is `awaited` at
+  /// once.
+  mpi_operation& start_sum(const mpi_elements& elements, bool awaited) {
     require_mpi("start a sum");
     const auto plan = choose(options_, facts_, elements.bytes());
     const mpi_call call = next_call(call_of_sum(elements));
-    if (plan.ring()) {
+    // All ranks drive a ring that they wait for, and it is nearly as fast as MPI_Allreduce; MPI_Iallreduce is not.
+    const bool pays = awaited && options_.transport == mpi_transport::automatic && !plan.on_thread() &&
+                      elements.bytes() >= options_.large_bytes;
+    if (plan.ring() || pays) {
       ring_sum& sum = free_one(rings_);
       sum.set(communicator_for(plan.on_thread()), rank_, size_, tag_, elements, options_.chunk_bytes);
       tag_ = (tag_ + 1) % tags;
@@ -76,8 +80,8 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
     return start(sum, plan.on_thread(), call);
   }
 
-  /// Blocking: MPI's own all-reduce, if the library is to sum in the caller's thread, and nobody minds that it may wait
-  /// for ever. Whether it was; all ranks decide alike.
+  /// Blocking: MPI_Allreduce, which nothing ends, if the library is to sum in the caller's thread and there is no limit
+  /// to waiting. Whether it was; all ranks decide alike.
   bool sum(const mpi_elements& elements) {
     const auto plan = choose(options_, facts_, elements.bytes());
     if (options_.stall_limit_seconds > 0 || plan.ring() || plan.on_thread()) return false;

@@ -61,12 +61,13 @@ class mpi_communicator {
 
   template <Element T>
   [[nodiscard]] request start_sum(std::span<T> elements) {
-    return request(channel_, channel_->start_sum(elements_of_mpi(elements)));
+    return request(channel_, channel_->start_sum(elements_of_mpi(elements), false));
   }
 
   template <Element T>
   void sum(std::span<T> elements) {
-    if (!channel_->sum(elements_of_mpi(elements))) start_sum(elements).wait();
+    if (!channel_->sum(elements_of_mpi(elements)))
+      request(channel_, channel_->start_sum(elements_of_mpi(elements), true)).wait();
   }
 
   void broadcast(std::span<std::byte> bytes, int root) { channel_->broadcast(bytes, root); }
