@@ -271,7 +271,8 @@ TEST_CASE("A hundred thousand small steps at a random pace", "[boost_mpi][scheme
     std::array<std::vector<float>, 3> weights{std::vector<float>(1), std::vector<float>(4), std::vector<float>(2)};
     auto gradients = weights;
     update_scheme scheme{weights, communicator, fixed_delay{2},
-                         gradient_averaging{no_prediction{}, sgd{.learning_rate = 1}}, std::size_t{16}};
+                         gradient_averaging{no_prediction{}, sgd{.learning_rate = 1}},
+                         scheme_options{.bucket_bytes = 16}};
     // Small integers, whose mean over ranks is exact, and whose sum over five steps is zero.
     const auto mean = [](int step) { return static_cast<float>(step % 5 - 2); };
     int mistakes = 0;
