@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "../support/numbers.hpp"
 #include "../mpi/ways.hpp"
+#include "../support/numbers.hpp"
 #include "../support/ranks.hpp"
 #include "syncopate/concepts.hpp"
 
@@ -137,6 +137,20 @@ TEST_CASE("Boost.MPI's own messages never meet ours", "[boost_mpi]") {
     CHECK(received == 7);
     CHECK(total == world.size());
     CHECK(values == std::vector<float>(100, static_cast<float>(world.size())));
+  }
+}
+
+TEST_CASE("A rank that fails is heard of by the others", "[boost_mpi]") {
+  const mpi_way way = GENERATE(from_range(every_way()));
+  INFO(way.name);
+  static std::vector<std::vector<float>> summed;  // MPI may still write to it
+  const boost_mpi communicator({}, way.options);
+  if (communicator.rank() == 0) {
+    communicator.fail("no more data");
+  } else {
+    boost_mpi copy = communicator;
+    CHECK_THROWS_AS(copy.sum(std::span(summed.emplace_back(500))), syncopate::peer_failure);
+    CHECK_THROWS_WITH(copy.duplicate(), "syncopate: rank 0 failed while other ranks depended on it: no more data");
   }
 }
 

@@ -252,11 +252,11 @@ TEST_CASE("The first failure that a rank hears of is the one that it passes on",
 }
 
 TEST_CASE("Unfinished sums, and communicators, can be dropped after a failure", "[mpi][faults]") {
-  for (const auto& [name, options] : possible_ways()) {
-    INFO(name);
+  for (const support::mpi_way& way : possible_ways()) {
+    INFO(way.name);
     const bool fails = rank_in_world() == ranks_of_world() - 1;
     const auto use = [&] {
-      mpi_communicator communicator(MPI_COMM_WORLD, options), duplicate = communicator.duplicate();
+      mpi_communicator communicator(MPI_COMM_WORLD, way.options), duplicate = communicator.duplicate();
       auto first = communicator.start_sum(new_values(300));
       if (fails) return communicator.fail("early");
       auto second = duplicate.start_sum(new_values(300));
