@@ -41,7 +41,7 @@ struct statistics {
   /// Means that no rank absorbed since a contribution was not finite (`non_finite::skip`), at the same steps on all
   /// ranks; and local moves that this rank left out for that reason. What a loss scale is to be adapted to.
   std::int64_t skipped = 0;
-  /// Payload that this rank handed to sums.
+  /// Payload that this rank handed to sums, in `join` and `finish` as well.
   std::uint64_t bytes = 0;
   /// Time during which at least one message was in flight: from its launch here until it landed. It includes waiting
   /// for slower ranks. Where the transport does not say when a sum landed, it is when the scheme noticed.

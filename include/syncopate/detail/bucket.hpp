@@ -179,7 +179,7 @@ class bucket {
     }
     out.launched = out.landed = measurement::clock::now();
     ++launched_;
-    if (now.call == calls::step) measured.taken.bytes += taken_.bytes;
+    measured.taken.bytes += taken_.bytes;
   }
 
   /// Waits for the oldest message in flight. Returns what ranks said with it.
