@@ -1,12 +1,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -22,6 +22,8 @@
 #include "detail/agreement.hpp"
 #include "detail/archive.hpp"
 #include "detail/bucket.hpp"
+#include "detail/checkpoint_facts.hpp"
+#include "detail/combine.hpp"
 #include "detail/finite.hpp"
 #include "detail/header.hpp"
 #include "detail/layout.hpp"
@@ -289,7 +291,7 @@ class update_scheme {
     guarded([&] {
       require_running("save");
       bind_readable(weights, "weights");
-      for (const std::int64_t fact : checkpoint_facts()) detail::put(archive, fact);
+      checkpoint_facts().save(archive);
       const statistics_type& taken = measured_.taken;
       for (const std::int64_t number : {clock_, taken.steps, taken.launched, taken.absorbed, taken.skipped})
         detail::put(archive, number);
@@ -346,27 +348,7 @@ class update_scheme {
     using T = std::ranges::range_value_t<X>;
     guarded([&] {
       if (state_ == state::failed) require_running("combine");
-      const std::span<T> own(buffer);
-      const std::array<std::uint64_t, 3> facts{own.size(), sizeof(T) * 2 + std::is_integral_v<T>,
-                                               static_cast<std::uint64_t>(how)};
-      const auto all_facts = detail::gather(communicator_, std::span<const std::array<std::uint64_t, 3>>(&facts, 1));
-      if (std::ranges::any_of(all_facts, [&](const auto& other) { return other != facts; }))
-        throw layout_error("syncopate: ranks combine different buffers: " + detail::by_rank(size(), [&](int rank) {
-                             constexpr const char* names[] = {"average", "keep", "maximum"};
-                             const auto& f = all_facts[static_cast<std::size_t>(rank)];
-                             return std::string(names[f[2]]) + " of " + std::to_string(f[0]) + " numbers of " +
-                                    std::to_string(f[1] / 2) + " bytes";
-                           }));
-      if (std::is_integral_v<T> && how == combination::average)
-        throw configuration_error("syncopate: integers have no average that is one of them: keep, or maximum");
-      if (how == combination::keep) return;
-      const std::vector<T> all = detail::gather(communicator_, std::span<const T>(own));
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        T result = all[i];
-        for (std::size_t at = i + own.size(); at < all.size(); at += own.size())
-          result = how == combination::maximum ? std::max(result, all[at]) : static_cast<T>(result + all[at]);
-        own[i] = how == combination::maximum ? result : static_cast<T>(result / static_cast<T>(size()));
-      }
+      detail::combine(communicator_, std::span<T>(buffer), how);
     });
   }
 
@@ -499,19 +481,16 @@ class update_scheme {
 
   using statistics_type = syncopate::statistics;
 
-  /// What a checkpoint has to have in common with the scheme that it is loaded into. The first one tells that it is
-  /// one.
-  std::array<std::int64_t, 10> checkpoint_facts() const {
+  detail::checkpoint_facts checkpoint_facts() const {
     std::uint64_t layout = detail::hash_of("");
     for (const detail::tensor_facts& tensor : tensors_) layout = detail::hash_of(tensor.text(), layout);
-    return {0x53594e43'4f504154,  // "SYNCOPAT"
-            version,
-            static_cast<std::int64_t>(scheme_),
+    return {version,
+            scheme_,
             std::ssize(tensors_),
-            static_cast<std::int64_t>(layout),
+            layout,
             delay_.most_in_flight(),
-            static_cast<std::int64_t>(detail::schedule_of(delay_)),
-            static_cast<std::int64_t>(options_.bucket_bytes),
+            detail::schedule_of(delay_),
+            options_.bucket_bytes,
             size(),
             rank()};
   }
@@ -519,30 +498,21 @@ class update_scheme {
   /// What `load` does on one rank.
   template <class Archive>
   void read(Archive& archive) {
-    const auto facts = checkpoint_facts();
-    std::array<std::int64_t, 10> found;
-    for (std::int64_t& fact : found) fact = detail::get<std::int64_t>(archive);
-    const auto refuse = [](const std::string& what) { throw checkpoint_error("syncopate: the checkpoint " + what); };
-    const auto differs = [&](std::size_t fact) { return found[fact] != facts[fact]; };
-    const auto numbers = [&](std::size_t fact) {
-      return std::to_string(found[fact]) + ", not " + std::to_string(facts[fact]);
-    };
-    if (differs(0)) refuse("is none of syncopate's");
-    if (differs(1)) refuse("was written by version " + numbers(1) + " of the library");
-    if (differs(2)) refuse("belongs to a scheme of other policies");
-    if (differs(3)) refuse("has a number of tensors of " + numbers(3));
-    if (differs(4)) refuse("belongs to tensors of other sizes or types");
-    if (differs(5)) refuse("belongs to a delay with a number of messages in flight of " + numbers(5));
-    if (differs(6)) refuse("belongs to another delay policy, or one with other parameters");
-    if (differs(7)) refuse("belongs to buckets with a number of bytes of " + numbers(7));
-    if (differs(8)) refuse("belongs to a number of ranks of " + numbers(8));
-    if (differs(9)) refuse("was written by rank " + numbers(9));
+    checkpoint_facts().compare(archive);
     statistics_type& taken = measured_.taken;
-    for (std::int64_t* const number : {&clock_, &taken.steps, &taken.launched, &taken.absorbed, &taken.skipped})
+    for (std::int64_t* const number : {&clock_, &taken.steps, &taken.launched, &taken.absorbed, &taken.skipped}) {
       *number = detail::get<std::int64_t>(archive);
-    if (clock_ < 0) refuse("is damaged: its step is negative");
+      if (*number < 0 || *number > std::int64_t{1} << 53)
+        throw checkpoint_error("syncopate: the checkpoint is damaged: its numbers of steps make no sense");
+    }
     at_fault_ = detail::get<bool>(archive);
-    for_each_bucket([&](auto& bucket, auto&) { bucket.load(archive); });
+    for_each_bucket([&](auto& bucket, auto&) { bucket.load(archive, clock_); });
+    std::optional<std::pair<std::int64_t, std::int64_t>> first;
+    for_each_bucket([&](auto& bucket, auto&) {
+      if (first.value_or(bucket.messages()) != bucket.messages())
+        throw checkpoint_error("syncopate: the checkpoint is damaged: its buckets are of different steps");
+      first = bucket.messages();
+    });
     for_each_lane([&](auto& lane) {
       for (const auto elements : lane.weights) detail::get(archive, elements);
     });

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,8 @@ class bucket {
 
   std::span<const piece> pieces() const { return pieces_; }
   std::int64_t in_flight() const { return launched_ - absorbed_; }
+  /// How many have left, and how many have been absorbed.
+  std::pair<std::int64_t, std::int64_t> messages() const { return {launched_, absorbed_}; }
   /// Of the oldest message in flight. Precondition: there is one.
   std::int64_t oldest_step() { return at(absorbed_).step; }
   const bucket_statistics& taken() const { return taken_; }
@@ -265,21 +268,25 @@ class bucket {
     for (const auto& group : scalars_) put(archive, std::span<const double>(group));
   }
 
-  /// Reads what `save` wrote. Throws `checkpoint_error` where that cannot be. Precondition: nothing is in flight.
+  /// Reads what `save` wrote before `step`. Throws `checkpoint_error` where that cannot be. Precondition: nothing is in
+  /// flight.
   template <class Archive>
-  void load(Archive& archive) {
-    for (std::int64_t* const count : {&launched_, &absorbed_, &updates_, &advanced_, &looked_ahead_, &seen_})
-      *count = get<std::int64_t>(archive);
+  void load(Archive& archive, std::int64_t step) {
+    std::array<std::int64_t, 6> counts;
+    for (std::int64_t& count : counts) count = get<std::int64_t>(archive);
     outdated_ = get<bool>(archive);
-    const auto slots = static_cast<std::int64_t>(ring_.size());
-    if (absorbed_ < 0 || launched_ < absorbed_ || launched_ - absorbed_ > slots || updates_ < 0 ||
-        updates_ > absorbed_ || seen_ < 0 || seen_ > launched_ || advanced_ < 0 || looked_ahead_ < 0) {
-      launched_ = absorbed_ = 0;
+    const auto [launched, absorbed, updates, advanced, looked_ahead, seen] = counts;
+    const auto within = [](std::int64_t count, std::int64_t most) { return 0 <= count && count <= most; };
+    if (!within(launched, step) || !within(absorbed, launched) || launched - absorbed > std::ssize(ring_) ||
+        !within(updates, absorbed) || !within(advanced, step) || !within(looked_ahead, step) || !within(seen, launched))
       throw checkpoint_error("syncopate: the checkpoint is damaged: its numbers of messages contradict each other");
-    }
+    std::tie(launched_, absorbed_, updates_, advanced_, looked_ahead_, seen_) =
+        std::tie(launched, absorbed, updates, advanced, looked_ahead, seen);
     for (slot& m : ring_) {
       m.step = get<std::int64_t>(archive);
       const int call = get<int>(archive);
+      if (m.step < 0 || m.step > step)
+        throw checkpoint_error("syncopate: the checkpoint is damaged: a message in it is of no step that has been");
       if (call != static_cast<int>(calls::step) && call != static_cast<int>(calls::join))
         throw checkpoint_error("syncopate: the checkpoint is damaged: a message in it is of no known kind");
       m.call = static_cast<calls>(call);
