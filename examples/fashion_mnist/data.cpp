@@ -94,7 +94,8 @@ data_set parse(const unpacked_file& image_file, const unpacked_file& label_file,
 }
 
 data_set read_data_set(const std::filesystem::path& images, const std::filesystem::path& labels, std::size_t at_most) {
-  return parse(unpack(images), unpack(labels), at_most);
+  const unpacked_file image_file = unpack(images);  // first, so that it is named if both are missing
+  return parse(image_file, unpack(labels), at_most);
 }
 
 data_set read_training_set(const std::filesystem::path& directory, std::size_t at_most) {
