@@ -48,6 +48,9 @@ function(syncopate_add_mpi_test)
   if(NOT arg_LAUNCHER)
     set(arg_LAUNCHER ${MPIEXEC_EXECUTABLE} ${syncopate_mpiexec_flags} ${MPIEXEC_NUMPROC_FLAG})
   endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 600)  # five ranks on one core of a busy machine
+  endif()
   foreach(ranks IN LISTS arg_RANKS)
     syncopate_add_test(NAME ${arg_NAME}_${ranks} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks}
                        COMMAND ${arg_LAUNCHER} ${ranks} ${arg_COMMAND})
