@@ -135,10 +135,10 @@ TEMPLATE_TEST_CASE("Many sums may be in flight, and be waited for in any order",
 TEST_CASE("Broadcast and gather, in one piece and in many", "[mpi]") {
   mpi_way way = any_way();
   INFO(way.name);
-  way.options.largest_count = GENERATE(3u, 1000u, std::size_t{INT_MAX});
+  way.options.largest_count = GENERATE(3u, 100u, std::size_t{INT_MAX});
   mpi_communicator communicator(MPI_COMM_WORLD, way.options);
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  for (const std::size_t size : {0u, 1u, 3u, 1000u, 1001u, 2500u}) {
+  for (const std::size_t size : {0u, 1u, 3u, 100u, 101u, 250u}) {
     for (int root = 0; root < communicator.size(); ++root) {
       std::vector<std::byte> bytes(size, std::byte(10 + communicator.rank()));
       communicator.broadcast(bytes, root);
