@@ -12,23 +12,12 @@
 
 #include "syncopate/detail/mpi/communicator.hpp"
 #include "syncopate/error.hpp"
+#include "world.hpp"
 
 namespace {
 
 using namespace syncopate;
 using detail::mpi_communicator;
-
-int rank_in_world() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int ranks_of_world() {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return ranks;
-}
 
 /// What making a communicator throws.
 std::string refusal(const mpi_options& options, MPI_Comm ranks = MPI_COMM_WORLD) {

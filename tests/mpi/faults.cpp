@@ -16,6 +16,7 @@
 #include "syncopate/detail/mpi/communicator.hpp"
 #include "syncopate/error.hpp"
 #include "ways.hpp"
+#include "world.hpp"
 
 namespace {
 
@@ -23,18 +24,6 @@ using namespace syncopate;
 using namespace std::chrono_literals;
 using detail::mpi_communicator;
 using steady = std::chrono::steady_clock;
-
-int rank_in_world() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int ranks_of_world() {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return ranks;
-}
 
 /// Ranks meet outside of what is tested.
 void meet() { MPI_Barrier(MPI_COMM_WORLD); }

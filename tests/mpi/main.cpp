@@ -16,22 +16,11 @@
 #include "../support/run_tests.hpp"
 #include "syncopate/detail/mpi/communicator.hpp"
 #include "syncopate/detail/mpi/driver.hpp"
+#include "world.hpp"
 
 namespace {
 
 using namespace syncopate;
-
-int rank_in_world() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int size_of_world() {
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 
 #if CATCH_VERSION_MAJOR >= 3
 using listener_base = Catch::EventListenerBase;
@@ -54,7 +43,7 @@ class abort_on_failure : public listener_base {
       for (const auto& info : stats.infoMessages)  // mpirun ends this rank, since another one has failed
         if (info.message.find("SIGTERM") != std::string::npos) std::_Exit(EXIT_FAILURE);
       std::ostringstream text;
-      text << "rank " << rank_in_world() << " of " << size_of_world() << " failed in \"" << test_case_ << "\"\n"
+      text << "rank " << rank_in_world() << " of " << ranks_of_world() << " failed in \"" << test_case_ << "\"\n"
            << result.getSourceInfo() << ": " << result.getExpressionInMacro() << "\n"
            << "  with expansion: " << result.getExpandedExpression() << "\n";
       for (const auto& info : stats.infoMessages) text << "  " << info.message << "\n";
@@ -88,9 +77,9 @@ int wanted_thread_level() {
 /// What is wrong with how the program was started, or nothing.
 std::string fault_of_start(int thread_level) {
   const char* const ranks = std::getenv("SYNCOPATE_TEST_RANKS");
-  if (!ranks || std::to_string(size_of_world()) != ranks)
+  if (!ranks || std::to_string(ranks_of_world()) != ranks)
     return std::string("SYNCOPATE_TEST_RANKS is ") + (ranks ? ranks : "not set") + ", but there are " +
-           std::to_string(size_of_world()) + " ranks";
+           std::to_string(ranks_of_world()) + " ranks";
   if (thread_level != wanted_thread_level())
     return std::string("MPI provides ") + detail::text_of_thread_level(thread_level) + ", but was asked for " +
            detail::text_of_thread_level(wanted_thread_level());
@@ -137,7 +126,7 @@ void start_a_thread_on_rank_0_only() {
   detail::mpi_communicator alone(MPI_COMM_SELF, {.progress = mpi_progress::on_thread});
   float value = 1;
   alone.start_sum(std::span(&value, 1)).wait();
-  for (int rank = 1; rank < size_of_world(); ++rank) MPI_Send(&token, 1, MPI_INT, rank, 0, MPI_COMM_WORLD);
+  for (int rank = 1; rank < ranks_of_world(); ++rank) MPI_Send(&token, 1, MPI_INT, rank, 0, MPI_COMM_WORLD);
 }
 
 /// A sum that never ends.
