@@ -2,13 +2,7 @@
 # Runs the command, in which rank 2 of 4 is lost in that way. The others have to say what that was and to end with a
 # failure, all within a minute.
 cmake_minimum_required(VERSION 3.22)
-foreach(i RANGE 1 ${CMAKE_ARGC})
-  if(DEFINED command)
-    list(APPEND command "${CMAKE_ARGV${i}}")
-  elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
-    set(command "")
-  endif()
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/command.cmake)
 
 set(silent "nothing came from rank 2, ranks 0, 1, 3 wait for it")
 set(killed "stalled: syncopate: nothing moved for 2 s in a sum of 5000 floats, operation [0-9]+ of its channel: ${silent}")

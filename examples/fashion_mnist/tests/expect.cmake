@@ -1,13 +1,7 @@
 # cmake -DCODE=exit-code -DTEXT=regular-expression [-DTIMES=n] -P expect.cmake -- command...
 # The command has to end with that exit code (or with any but 0, for CODE=failure) within a minute, and its output has
 # to contain that text; with TIMES, that often.
-foreach(i RANGE 1 ${CMAKE_ARGC})
-  if(DEFINED command)
-    list(APPEND command "${CMAKE_ARGV${i}}")
-  elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
-    set(command "")
-  endif()
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/command.cmake)
 execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 60)
 message("${output}")
 if(NOT (code STREQUAL CODE OR (CODE STREQUAL "failure" AND code MATCHES "^[1-9][0-9]*$")))
