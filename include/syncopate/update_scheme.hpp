@@ -160,7 +160,7 @@ class update_scheme {
     try {
       validate();
       facts.most_in_flight = delay_.most_in_flight();
-      facts.schedule = detail::schedule_of(delay_);
+      facts.schedule = schedule_ = detail::schedule_of(delay_);
       for_each_tensor(weights, [&](auto elements) {
         using T = typename decltype(elements)::value_type;
         tensors_.push_back({elements.size(), sizeof(T)});
@@ -484,15 +484,8 @@ class update_scheme {
   detail::checkpoint_facts checkpoint_facts() const {
     std::uint64_t layout = detail::hash_of("");
     for (const detail::tensor_facts& tensor : tensors_) layout = detail::hash_of(tensor.text(), layout);
-    return {version,
-            scheme_,
-            std::ssize(tensors_),
-            layout,
-            delay_.most_in_flight(),
-            detail::schedule_of(delay_),
-            options_.bucket_bytes,
-            size(),
-            rank()};
+    return {version, scheme_, std::ssize(tensors_), layout, delay_.most_in_flight(), schedule_, options_.bucket_bytes,
+            size(),  rank()};
   }
 
   /// What `load` does on one rank.
@@ -837,10 +830,11 @@ class update_scheme {
   scheme_options options_;
   std::uint64_t scheme_ =
       detail::hash_of(typeid(A).name(), detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name())));
-  std::int64_t clock_ = 0;  ///< the number of the next step, the same on all ranks
-  bool at_fault_ = false;   ///< whether a local move was left out that the other ranks do not know of yet
-  std::string refusal_;     ///< what a message that was not absorbed is to be refused with
-  std::string failure_;     ///< the newest error
+  std::uint64_t schedule_ = 0;  ///< hash of what the delay policy decides
+  std::int64_t clock_ = 0;      ///< the number of the next step, the same on all ranks
+  bool at_fault_ = false;       ///< whether a local move was left out that the other ranks do not know of yet
+  std::string refusal_;         ///< what a message that was not absorbed is to be refused with
+  std::string failure_;         ///< the newest error
   owned_state state_;
   int exceptions_ = std::uncaught_exceptions();
 };

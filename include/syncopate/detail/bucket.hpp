@@ -185,19 +185,9 @@ class bucket {
     measured.taken.bytes += taken_.bytes;
   }
 
-  /// Waits for the oldest message in flight. Returns what ranks said with it.
-  agreed_headers receive(measurement& measured) {
-    slot& m = at(absorbed_);
-    wait(m, measured);
-    return headers_of(m);
-  }
-
-  /// Waits for the newest message. Returns what ranks said with it.
-  agreed_headers receive_newest(measurement& measured) {
-    slot& m = at(launched_ - 1);
-    wait(m, measured);
-    return headers_of(m);
-  }
+  /// Waits for the oldest message in flight, or the newest. Returns what ranks said with it.
+  agreed_headers receive(measurement& measured) { return receive(at(absorbed_), measured); }
+  agreed_headers receive_newest(measurement& measured) { return receive(at(launched_ - 1), measured); }
 
   /// Of the mean in the oldest message, which has been received.
   double sum_of_squares_received() {
@@ -394,7 +384,8 @@ class bucket {
                        [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] = elements[i] / samples * shrink; });
   }
 
-  agreed_headers headers_of(const slot& m) const {
+  agreed_headers receive(slot& m, measurement& measured) {
+    wait(m, measured);
     return read_headers(std::span<const T>(m.sum.elements().last(header_size_)), m.step);
   }
 
