@@ -21,7 +21,7 @@ mkdir -p "$directory"
 
 checkpoint="--checkpoint $directory/model --checkpoint-steps 7 --stall-limit $limit"
 # shellcheck disable=SC2086
-"$@" --enable-recovery -n "$ranks" "$program" $job $checkpoint >"$directory/killed.txt" 2>&1 &
+"$@" --enable-recovery --mca async_mpi_finalize 1 -n "$ranks" "$program" $job $checkpoint >"$directory/killed.txt" 2>&1 &
 launcher=$!
 # The second checkpoint, so that there is one before it, and training is under way.
 until [ -e "$directory/model" ] && ! grep -q "^1 " "$directory/model"; do

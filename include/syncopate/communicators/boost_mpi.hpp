@@ -50,9 +50,10 @@ namespace syncopate {
 /// printed theirs.
 ///
 /// If a process is killed, launchers end all others at once, before they find out. Open MPI's `mpirun
-/// --enable-recovery` leaves them alone: they throw `stalled`, `MPI_Finalize` does not wait for the dead (tried: Open
-/// MPI 4.1.4, shared memory and TCP), and mpirun returns 0, whatever they return. MPICH 4.0 ends the job even with
-/// `-disable-auto-cleanup`, when the first one finalizes or the network notices.
+/// --enable-recovery --mca async_mpi_finalize 1` leaves them alone: they throw `stalled`, `MPI_Finalize` does not wait
+/// for the dead (tried: Open MPI 4.1.4, shared memory and TCP; without the second option it does so about one time in
+/// forty), and mpirun returns 0, whatever they return. MPICH 4.0 ends the job even with `-disable-auto-cleanup`, when
+/// the first one finalizes or the network notices.
 class boost_mpi {
  public:
   /// A sum in flight. A request that was moved from is complete.
