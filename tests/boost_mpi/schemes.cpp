@@ -259,7 +259,7 @@ TEST_CASE("A scheme may be dropped with messages in flight; the next one is not 
   CHECK(same_bits(next.finish(), reference->finish()));
 }
 
-TEST_CASE("A hundred thousand small steps at a random pace", "[boost_mpi][schemes][soak]") {
+TEST_CASE("A hundred thousand small steps at a random pace", "[boost_mpi][schemes][slow]") {
   for (const mpi_way& way : every_way()) {
     INFO(way.name);
     const boost_mpi communicator({}, way.options);

@@ -92,7 +92,7 @@ std::string all_but_the_last_wait() {
 
 }  // namespace
 
-TEST_CASE("Who waits in vain for the stall limit says from whom nothing came", "[mpi][faults][threading]") {
+TEST_CASE("Who waits in vain for the stall limit says from whom nothing came", "[mpi][faults][threading][slow]") {
   const int last = ranks_of_world() - 1;
   if (last == 0) return;
   const auto ways = possible_ways();
@@ -121,7 +121,7 @@ TEST_CASE("Who waits in vain for the stall limit says from whom nothing came", "
   }
 }
 
-TEST_CASE("Who waits in vain says what the others wait for instead", "[mpi][faults]") {
+TEST_CASE("Who waits in vain says what the others wait for instead", "[mpi][faults][slow]") {
   const int last = ranks_of_world() - 1;
   if (last == 0) return;
   for (auto [name, options] : possible_ways()) {
@@ -144,7 +144,7 @@ TEST_CASE("Who waits in vain says what the others wait for instead", "[mpi][faul
   }
 }
 
-TEST_CASE("A rank that is slow is waited for", "[mpi][faults]") {
+TEST_CASE("A rank that is slow is waited for", "[mpi][faults][slow]") {
   for (auto [name, options] : possible_ways()) {
     INFO(name);
     options.stall_limit_seconds = 2;

@@ -14,19 +14,17 @@ inline std::string list_of_ranks(const std::vector<int>& ranks) {
   return text;
 }
 
-/// "rank 0: …; ranks 1, 2: …": groups ranks by what `describe(rank)` says of them.
-template <class Describe>
-std::string by_rank(int ranks, Describe describe) {
+/// "rank 0: …; ranks 1, 2: …": groups ranks by what is said of each.
+inline std::string by_rank(const std::vector<std::string>& texts) {
   std::vector<std::string> said;
   std::vector<std::vector<int>> by;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::string text = describe(rank);
-    const auto found = std::find(said.begin(), said.end(), text);
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const auto found = std::find(said.begin(), said.end(), texts[rank]);
     if (found == said.end()) {
-      said.push_back(text);
-      by.push_back({rank});
+      said.push_back(texts[rank]);
+      by.push_back({static_cast<int>(rank)});
     } else {
-      by[static_cast<std::size_t>(found - said.begin())].push_back(rank);
+      by[static_cast<std::size_t>(found - said.begin())].push_back(static_cast<int>(rank));
     }
   }
   std::string result;
@@ -35,6 +33,14 @@ std::string by_rank(int ranks, Describe describe) {
     result += list_of_ranks(by[group]) + ": " + said[group];
   }
   return result;
+}
+
+/// The same of what `describe(rank)` says.
+template <class Describe>
+std::string by_rank(int ranks, Describe describe) {
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < ranks; ++rank) texts.push_back(describe(rank));
+  return by_rank(texts);
 }
 
 }  // namespace syncopate::detail
