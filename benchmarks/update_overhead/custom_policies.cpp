@@ -77,7 +77,10 @@ template <class Predictor, class Rule>
 void add(const std::string& name, auto predictor, auto rule) {
   syncopate::benchmark_update(
       "custom/" + name,
-      [=](auto& w) { return syncopate::pseudo_synchronous_sgd(w, syncopate::loopback{}, rule, predictor); },
+      [=](auto& w) {
+        return syncopate::pseudo_synchronous_sgd(w, syncopate::loopback{}, rule, predictor, 1,
+                                                 registration::alone.options);
+      },
       {.against = {{"hand_fused", registration::committed_by_hand<float, Predictor, Rule>{}}},
        .sizes = registration::sizes,
        .iterations = registration::iterations});

@@ -10,5 +10,6 @@ int main(int argc, char** argv) {
   suite::local_rule_averaging();
   suite::weight_averaging();
   suite::custom_policies();
+  suite::checked();
   return syncopate::run_benchmarks(argc, argv);
 }

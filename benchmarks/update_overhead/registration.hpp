@@ -27,9 +27,33 @@ constexpr std::int64_t iterations = 9;  // whether it works, not how fast
 constexpr std::int64_t iterations = 0;  // as the size says
 #endif
 
-template <class T>
-std::string path(const char* averaging, const char* policy, const char* rule) {
-  return std::string(averaging) + "/" + policy + "/" + rule + "/" + (std::is_same_v<T, float> ? "float" : "double");
+/// What of a scheme is measured besides its recurrence: nothing, as in the loops by hand, or also whether gradients are
+/// finite, which a scheme looks at by default.
+struct measured {
+  std::string prefix;
+  syncopate::scheme_options options;
+};
+inline const measured alone{"", {.non_finite_gradients = syncopate::non_finite::ignore}};
+inline const measured checked{"checked/", {}};
+
+/// Registers a scheme of `averaging` next to the same by hand and in statements of the tensor libraries.
+template <class T, class Averaging, class ByHand, class Xtensor, class Eigen, class Delay = syncopate::fixed_delay>
+void add(const measured& what, const std::string& name, Averaging averaging, ByHand by_hand, Xtensor xtensor,
+         Eigen eigen, Delay delay = {1}, std::int64_t period = 1) {
+  syncopate::benchmark_update<std::vector<T>>(
+      what.prefix + name + (std::is_same_v<T, float> ? "/float" : "/double"),
+      [=, options = what.options](std::vector<T>& w) {
+        return update_scheme{w, syncopate::loopback{}, delay, averaging, options};
+      },
+      {.against = {{"hand_fused", by_hand}, {"xtensor", xtensor}, {"eigen", eigen}},
+       .sizes = sizes,
+       .period = period,
+       .iterations = iterations});
+}
+
+template <class Policy, class Rule>
+std::string path(const char* averaging) {
+  return std::string(averaging) + "/" + Policy::name + "/" + Rule::name;
 }
 
 /// Copies the gradient to the message, and keeps what the predictor wants kept with it.
@@ -108,18 +132,11 @@ struct committed_in_statements {
 };
 
 template <class Predictor, class Rule, class T>
-void gradient_averaging() {
-  syncopate::benchmark_update<std::vector<T>>(
-      path<T>("gradient_averaging", Predictor::name, Rule::name),
-      [](std::vector<T>& w) {
-        return update_scheme{w, syncopate::loopback{}, syncopate::fixed_delay{1},
-                             syncopate::gradient_averaging{Predictor::policy, Rule::policy}};
-      },
-      {.against = {{"hand_fused", committed_by_hand<T, Predictor, Rule>{}},
-                   {"xtensor", committed_in_statements<statements::xtensor, T, Predictor, Rule>{}},
-                   {"eigen", committed_in_statements<statements::eigen, T, Predictor, Rule>{}}},
-       .sizes = sizes,
-       .iterations = iterations});
+void gradient_averaging(const measured& what = alone) {
+  add<T>(what, path<Predictor, Rule>("gradient_averaging"),
+         syncopate::gradient_averaging{Predictor::policy, Rule::policy}, committed_by_hand<T, Predictor, Rule>{},
+         committed_in_statements<statements::xtensor, T, Predictor, Rule>{},
+         committed_in_statements<statements::eigen, T, Predictor, Rule>{});
 }
 
 /// True weights W are advanced by the mean, the user's from there by what the predictor says of the message that has
@@ -199,34 +216,22 @@ struct looking_ahead_in_statements {
 };
 
 template <class Predictor, class Rule, class T>
-void lookahead_averaging() {
-  syncopate::benchmark_update<std::vector<T>>(
-      path<T>("lookahead_averaging", Predictor::name, Rule::name),
-      [](std::vector<T>& w) {
-        return update_scheme{w, syncopate::loopback{}, syncopate::fixed_delay{1},
-                             syncopate::lookahead_averaging{Predictor::policy, Rule::policy}};
-      },
-      {.against = {{"hand_fused", looking_ahead_by_hand<T, Predictor, Rule, false>{}},
-                   {"xtensor", looking_ahead_in_statements<statements::xtensor, T, Predictor, Rule, false>{}},
-                   {"eigen", looking_ahead_in_statements<statements::eigen, T, Predictor, Rule, false>{}}},
-       .sizes = sizes,
-       .iterations = iterations});
+void lookahead_averaging(const measured& what = alone) {
+  add<T>(what, path<Predictor, Rule>("lookahead_averaging"),
+         syncopate::lookahead_averaging{Predictor::policy, Rule::policy},
+         looking_ahead_by_hand<T, Predictor, Rule, false>{},
+         looking_ahead_in_statements<statements::xtensor, T, Predictor, Rule, false>{},
+         looking_ahead_in_statements<statements::eigen, T, Predictor, Rule, false>{});
 }
 
 /// The local rule is sgd, as OD-SGD's authors have it.
 template <class Predictor, class Rule, class T>
 void local_rule_averaging() {
-  syncopate::benchmark_update<std::vector<T>>(
-      path<T>("local_rule_averaging", Predictor::name, Rule::name),
-      [](std::vector<T>& w) {
-        return update_scheme{w, syncopate::loopback{}, syncopate::fixed_delay{1},
-                             syncopate::local_rule_averaging{Predictor::policy, Rule::policy, parts::sgd::policy}};
-      },
-      {.against = {{"hand_fused", looking_ahead_by_hand<T, Predictor, Rule, true>{}},
-                   {"xtensor", looking_ahead_in_statements<statements::xtensor, T, Predictor, Rule, true>{}},
-                   {"eigen", looking_ahead_in_statements<statements::eigen, T, Predictor, Rule, true>{}}},
-       .sizes = sizes,
-       .iterations = iterations});
+  add<T>(alone, path<Predictor, Rule>("local_rule_averaging"),
+         syncopate::local_rule_averaging{Predictor::policy, Rule::policy, parts::sgd::policy},
+         looking_ahead_by_hand<T, Predictor, Rule, true>{},
+         looking_ahead_in_statements<statements::xtensor, T, Predictor, Rule, true>{},
+         looking_ahead_in_statements<statements::eigen, T, Predictor, Rule, true>{});
 }
 
 /// Every rank on its own; at the last step of a period a message leaves, and is merged at the step after.
@@ -289,19 +294,12 @@ struct averaging_weights_in_statements {
 };
 
 template <class Merge, class Rule, class T>
-void weight_averaging() {
-  syncopate::benchmark_update<std::vector<T>>(
-      path<T>("weight_averaging", Merge::name, Rule::name),
-      [](std::vector<T>& w) {
-        return update_scheme{w, syncopate::loopback{}, syncopate::periodic_delay{.period = period, .delay = 1},
-                             syncopate::weight_averaging{Merge::policy, Rule::policy}};
-      },
-      {.against = {{"hand_fused", averaging_weights_by_hand<T, Merge, Rule>{}},
-                   {"xtensor", averaging_weights_in_statements<statements::xtensor, T, Merge, Rule>{}},
-                   {"eigen", averaging_weights_in_statements<statements::eigen, T, Merge, Rule>{}}},
-       .sizes = sizes,
-       .period = period,
-       .iterations = iterations});
+void weight_averaging(const measured& what = alone) {
+  add<T>(what, path<Merge, Rule>("weight_averaging"), syncopate::weight_averaging{Merge::policy, Rule::policy},
+         averaging_weights_by_hand<T, Merge, Rule>{},
+         averaging_weights_in_statements<statements::xtensor, T, Merge, Rule>{},
+         averaging_weights_in_statements<statements::eigen, T, Merge, Rule>{},
+         syncopate::periodic_delay{.period = period, .delay = 1}, period);
 }
 
 /// Calls `add.template operator()<Policy, Rule, T>()` for every rule and element type.

@@ -8,5 +8,6 @@ void lookahead_averaging();
 void local_rule_averaging();
 void weight_averaging();
 void custom_policies();
+void checked();
 
 }  // namespace suite
