@@ -128,10 +128,12 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
 
   /// The rank does not need it any more. If it is not over, it goes on, and `channel` with it.
   static void let_go(mpi_operation& operation, std::shared_ptr<mpi_channel> channel) {
-    if (!operation.ended())
+    if (!operation.ended()) {
       mpi_driver::of_process().keep(std::move(channel));
-    else if (!operation.failed())  // else MPI may not be done with it
+      operation.abandon();
+    } else if (!operation.failed()) {  // else MPI may not be done with it
       operation.taken = false;
+    }
   }
 
   /// Blocking.

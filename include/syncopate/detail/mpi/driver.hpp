@@ -132,13 +132,18 @@ class mpi_driver {
     return moved;
   }
 
-  /// Advances an operation; `time` says what that cost. If it has achieved all, it is not to be touched any more.
+  /// Advances an operation; `time` says what that cost. If it has achieved all, it is not to be touched any more. What
+  /// is in vain is left alone: a program that ends after a failure calls MPI_Finalize while the thread is here, and MPI
+  /// does not allow that with a call under way (MPICH loses a lock).
   template <class Time>
   static mpi_advance drive(mpi_operation& operation, Time time) {
     std::exception_ptr failure;
     auto achieved = mpi_advance::all;
     try {
-      achieved = operation.advance();
+      if (operation.in_vain())
+        failure = std::make_exception_ptr(communication_error("syncopate: a sum was given up, since a rank is lost"));
+      else
+        achieved = operation.advance();
     } catch (...) {
       failure = std::current_exception();
     }

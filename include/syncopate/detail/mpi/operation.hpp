@@ -81,6 +81,7 @@ class mpi_operation {
     call_ = call;
     peers_ = peers;
     failure_ = nullptr;
+    abandoned_.store(false, std::memory_order_relaxed);
     ended_.store(false, std::memory_order_relaxed);
   }
 
@@ -93,6 +94,11 @@ class mpi_operation {
     ended_.store(true, std::memory_order_release);
   }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+  /// Nobody will ask for it any more. It goes on all the same, for other ranks' sake.
+  void abandon() { abandoned_.store(true, std::memory_order_release); }
+  /// Whether nobody, on any rank, can gain anything from it.
+  bool in_vain() const { return abandoned_.load(std::memory_order_acquire) && peers_ && peers_->in_vain(call_); }
 
   // Once it has ended:
   clock::time_point landed_at() const { return landed_at_; }
@@ -120,7 +126,7 @@ class mpi_operation {
   mpi_traffic* traffic_ = nullptr;
   mpi_peers* peers_ = nullptr;
   mpi_call call_;
-  std::atomic<bool> ended_{true};
+  std::atomic<bool> ended_{true}, abandoned_{false};
   clock::time_point landed_at_;
   std::exception_ptr failure_;
 };

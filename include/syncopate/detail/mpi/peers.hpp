@@ -105,10 +105,16 @@ class mpi_peers {
 
   /// Throws `peer_failure` if a rank has failed that has not completed this call.
   void check(const mpi_call& call) const {
-    if (!peer_failed_.load(std::memory_order_acquire)) return;
-    const mpi_call& next = failure_.head.call;
-    if (call.channel != next.channel || call.number >= next.number)
+    if (peer_failed_.load(std::memory_order_acquire) && in_vain(call))
       throw peer_failure(text_of_peer_failure(failed_rank_, failure_.text.data()));
+  }
+
+  /// Whether some rank is lost without which the call cannot be completed.
+  bool in_vain(const mpi_call& call) const {
+    if (!broken_) return false;
+    if (!peer_failed_.load(std::memory_order_acquire)) return true;  // it is this one
+    const mpi_call& next = failure_.head.call;
+    return call.channel != next.channel || call.number >= next.number;
   }
 
   /// Tells the others that this rank waits in the call.
@@ -198,8 +204,8 @@ class mpi_peers {
   void note_failure(const farewell& received, int rank) noexcept {
     failure_ = received;
     failed_rank_ = rank;
-    broken_ = true;
     peer_failed_.store(true, std::memory_order_release);
+    broken_ = true;
   }
 
   const int rank_;
