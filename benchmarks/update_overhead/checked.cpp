@@ -3,10 +3,9 @@
 #include "suite.hpp"
 
 void suite::checked() {
-  using namespace parts;
-  registration::gradient_averaging<smoothing, parts::sgd, float>(registration::checked);
+  registration::gradient_averaging<parts::smoothing, parts::sgd, float>(registration::checked);
 #ifndef ONE_RULE_AND_ELEMENT
-  registration::lookahead_averaging<local, parts::sgd, float>(registration::checked);
-  registration::weight_averaging<blend, parts::sgd, float>(registration::checked);
+  registration::lookahead_averaging<parts::local, parts::sgd, float>(registration::checked);
+  registration::weight_averaging<parts::blend, parts::sgd, float>(registration::checked);
 #endif
 }

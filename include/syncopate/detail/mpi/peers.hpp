@@ -205,7 +205,7 @@ class mpi_peers {
     failure_ = received;
     failed_rank_ = rank;
     peer_failed_.store(true, std::memory_order_release);
-    broken_ = true;
+    broken_ = true;  // last: `in_vain` asks for it first
   }
 
   const int rank_;
