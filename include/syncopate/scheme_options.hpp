@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "detail/validate.hpp"
 #include "error.hpp"
@@ -33,6 +34,10 @@ struct scheme_options {
   /// none is.
   double largest_norm = std::numeric_limits<double>::infinity();
   clipping clip = clipping::after_averaging;
+
+  /// Layers that may have no gradient in a step that is made layer by layer: it is zero then. See
+  /// `update_scheme::end_step`.
+  std::vector<std::size_t> optional_layers{};
 
   bool clips() const { return largest_norm < std::numeric_limits<double>::infinity(); }
 

@@ -93,6 +93,19 @@ constexpr void for_each_tensor(X&& model, Visitor&& visit) {
   }
 }
 
+/// Calls `visit(layer)` for each layer of a model, in order. A layer is an element of its outermost range or tuple; a
+/// tensor is one layer.
+template <Model X, class Visitor>
+constexpr void for_each_layer(X&& model, Visitor&& visit) {
+  if constexpr (Tensor<X>) {
+    visit(model);
+  } else if constexpr (std::ranges::input_range<std::remove_reference_t<X>>) {
+    for (auto&& layer : model) visit(layer);
+  } else {
+    std::apply([&](auto&&... layers) { (visit(layers), ...); }, model);
+  }
+}
+
 namespace detail {
 
 /// Whether some tensor of the model has elements of type T.

@@ -26,6 +26,7 @@
 #include "detail/combine.hpp"
 #include "detail/finite.hpp"
 #include "detail/header.hpp"
+#include "detail/layers.hpp"
 #include "detail/layout.hpp"
 #include "detail/measurement.hpp"
 #include "detail/roles.hpp"
@@ -50,6 +51,7 @@ struct lane {
   std::vector<std::span<const T>> readable;  ///< likewise: gradients, or weights that are only read
   std::vector<buffer<T>> clipped;            ///< gradients scaled down, where they are clipped before they are sent
   std::vector<std::span<const T>> clipped_readable;
+  buffer<T> zeros;  ///< stands for the gradient of an optional layer that has none in a step
 };
 
 template <class Elements, class C, class A>
@@ -168,6 +170,12 @@ class update_scheme {
         lane_of<T>().weights.emplace_back();
         lane_of<T>().readable.emplace_back();
       });
+      for_each_layer(weights, [&](auto& layer) {
+        std::size_t tensors = 0;
+        for_each_tensor(layer, [&](auto) { ++tensors; });
+        layers_.add(tensors);
+      });
+      layers_.allow_to_miss(options_.optional_layers);
       facts.tensors = tensors_.size();
       disjoint_.start(tensors_.size());
       bind_weights(weights);
@@ -183,6 +191,8 @@ class update_scheme {
     });
     auto& first = std::get<0>(lanes_);
     if (tensors_.empty()) first.buckets.emplace_back(std::vector<detail::piece>{}, facts.most_in_flight, size());
+    order_buckets();
+    known_.reserve(static_cast<std::size_t>(facts.most_in_flight) + 1);
   }
 
   update_scheme(update_scheme&&) = default;
@@ -209,16 +219,95 @@ class update_scheme {
     check_model<W>();
     SYNCOPATE_CHECK_MODEL(G, "gradients", "of the weights");
     guarded([&] {
-      require_running("step");
-      if (!(samples >= 0) || !std::isfinite(samples))
-        throw usage_error("syncopate: samples must be a finite number of at least 0, but is " +
-                          std::to_string(samples));
-      validate();
-      bind_weights(weights);
+      open("step", weights, samples);
       bind_readable(gradients, "gradients");
       disjoint_.check();
-      tick(detail::calls::step, samples);
-      ++measured_.taken.steps;
+      layers_.give_all();
+      close(delay_.due(clock_, clock_));
+      settle();
+      refuse();
+    });
+  }
+
+  /// Not collective by itself, but part of a step: `step`, layer by layer, is
+  ///
+  ///     scheme.begin_step(weights);
+  ///     for (std::size_t i = 0; i < layers; ++i) {
+  ///       scheme.before_forward(i);  // waits for what layer i needs, and updates it
+  ///       …                          // forward of layer i
+  ///     }
+  ///     for (std::size_t i = layers; i-- > 0;) {
+  ///       …                                      // backward of layer i
+  ///       scheme.gradient_ready(i, gradient[i]);  // leaves at once, and travels while the other layers are computed
+  ///     }
+  ///     scheme.end_step();
+  ///
+  /// with bitwise the same weights, if the communicator's `sum` adds in the same order as its `start_sum`. A layer is
+  /// an element of the model's outermost range or tuple: a tensor, or a model of its own. All ranks make the same calls
+  /// of `begin_step` and `end_step`; layers may come in any order.
+  ///
+  /// Weights change in `before_forward` and `end_step` only: backward still reads them. `weights` and gradients have to
+  /// stay where they are until `end_step`, and weights until the next `begin_step` or `finish`. Throws as `step` does,
+  /// `non_finite_error` at the next `before_forward`.
+  template <class W>
+  void begin_step(W&& weights, double samples = 1) {
+    check_model<W>();
+    guarded([&] {
+      open("begin_step", weights, samples);
+      disjoint_.check();
+    });
+  }
+
+  /// Hands in the gradient of one layer. What travels together leaves when all of it is there, in the order of backward
+  /// whatever the order of calls. Averagings that move each rank's weights by its own gradient, and norms that are
+  /// bounded before averaging, need all gradients first: everything leaves in `end_step` then. Throws `usage_error` for
+  /// a layer that is not there, was given before in this step, or has not been through `before_forward` since the last
+  /// one, and `layout_error` as `step` does; the step goes on as if it had not been called.
+  template <class G>
+  void gradient_ready(std::size_t layer, G&& gradient) {
+    SYNCOPATE_CHECK_MODEL(G, "a layer's gradient", "of the weights");
+    guarded([&] {
+      require_running("gradient_ready");
+      if (!open_)
+        throw usage_error("syncopate: gradient_ready was called outside a step: call begin_step before");
+      layers_.check(layer);
+      const auto& [first, tensors, optional, given, current, buckets] = layers_.all()[layer];
+      bind<false>(gradient, "gradients", first, tensors);
+      disjoint_.check();
+      layers_.give(layer);
+      if (may_leave_early()) depart(true, false);
+    });
+  }
+
+  /// Ends the step: what has not left yet leaves, and each rank's own move is made. Throws `usage_error` if a gradient
+  /// is missing, unless its layer is among `scheme_options::optional_layers`: then it is zero. The step is still open
+  /// then.
+  void end_step() {
+    guarded([&] {
+      require_running("end_step");
+      if (!open_) throw usage_error("syncopate: end_step was called without begin_step");
+      if (now_.samples > 0) {
+        layers_.check_complete();
+        std::size_t tensor = 0;
+        for (const auto& layer : layers_.all())
+          for (std::size_t last = tensor + layer.tensors; tensor < last; ++tensor)
+            if (!layer.given) bind_zeros(tensor);
+      }
+      layers_.give_all();
+      close(false);
+    });
+  }
+
+  /// Brings a layer's weights up to date: waits for what has travelled with it, if the delay policy says that it is
+  /// due. Costs nothing when called again. Where the norm of the mean is bounded, all layers are waited for.
+  void before_forward(std::size_t layer) {
+    guarded([&] {
+      require_running("before_forward");
+      const auto& wanted = layers_.at(layer, "before_forward");
+      if (wanted.current) return;
+      for (const std::size_t bucket : wanted.buckets) land(bucket);
+      layers_.make_current(layer);
+      refuse();
     });
   }
 
@@ -230,10 +319,12 @@ class update_scheme {
     check_model<W>();
     guarded([&] {
       require_running("join");
+      require_no_open_step("join");
+      settle();
       validate();
       bind_weights(weights);
       constexpr std::int64_t most = 1 << 20;
-      for (std::int64_t launched = clock_; !tick(detail::calls::join, 0);)
+      for (std::int64_t launched = clock_; !tick_of_join();)
         if (delay_.launches(clock_ - 1))
           launched = clock_;
         else if (clock_ - launched > most)
@@ -259,6 +350,8 @@ class update_scheme {
     check_model<O>();
     guarded([&] {
       if (state_ == state::failed) require_running("consensus");
+      require_no_open_step("consensus");
+      settle();
       bind_readable(weights, "weights");
       bind_weights(out);
       agree_on_weights();
@@ -290,6 +383,8 @@ class update_scheme {
     check_model<W>();
     guarded([&] {
       require_running("save");
+      require_no_open_step("save");
+      settle();
       bind_readable(weights, "weights");
       checkpoint_facts().save(archive);
       const statistics_type& taken = measured_.taken;
@@ -361,6 +456,8 @@ class update_scheme {
     std::uint64_t sum = 0;
     guarded([&] {
       if (state_ == state::failed) require_running("checksum");
+      require_no_open_step("checksum");
+      settle();
       bind_readable(weights, "weights");
       sum = detail::hash_of(std::to_string(clock_));
       const auto add = [&](auto elements) {
@@ -386,7 +483,11 @@ class update_scheme {
   void resynchronise(W&& weights) {
     check_model<W>();
     guarded([&] {
-      if (state_ != state::failed) require_running("resynchronise");
+      if (state_ != state::failed) {
+        require_running("resynchronise");
+        require_no_open_step("resynchronise");
+        settle();
+      }
       bind_weights(weights);
       const auto share = [&](auto elements) { communicator_.broadcast(std::as_writable_bytes(elements), 0); };
       for_each_lane([&](auto& lane) { std::ranges::for_each(lane.weights, share); });
@@ -511,6 +612,10 @@ class update_scheme {
     });
   }
 
+  void require_no_open_step(const std::string& call) const {
+    if (open_) throw usage_error("syncopate: " + call + " was called between begin_step and end_step");
+  }
+
   void require_running(const std::string& call) const {
     if (state_ == state::finished)
       throw usage_error("syncopate: " + call + " was called after finish: make a new scheme to go on training");
@@ -536,14 +641,25 @@ class update_scheme {
 
   template <class Visitor>
   void for_each_lane(Visitor visit) {
-    std::apply([&](auto&... lane) { (visit(lane), ...); }, lanes_);
+    visit(std::get<0>(lanes_));
+    if constexpr (std::tuple_size_v<lanes> > 1) visit(std::get<1>(lanes_));
+  }
+
+  /// In the order in which they leave.
+  template <class Visitor>
+  void for_each_bucket(Visitor visit) {
+    for (std::size_t number = 0; number < order_.size(); ++number) visit_bucket(number, visit);
   }
 
   template <class Visitor>
-  void for_each_bucket(Visitor visit) {
-    for_each_lane([&](auto& lane) {
-      for (auto& bucket : lane.buckets) visit(bucket, lane);
-    });
+  void visit_bucket(std::size_t number, Visitor&& visit) {
+    const place at = order_[number];
+    auto& first = std::get<0>(lanes_);
+    if (at.lane == 0) return visit(first.buckets[at.bucket], first);
+    if constexpr (std::tuple_size_v<lanes> > 1) {
+      auto& second = std::get<1>(lanes_);
+      visit(second.buckets[at.bucket], second);
+    }
   }
 
   template <class T>
@@ -553,13 +669,13 @@ class update_scheme {
 
   /// Notes where the user's tensors are, if they fit the layout.
   template <bool Written, class X>
-  void bind(X&& model, const char* what) {
-    std::size_t number = 0;
+  void bind(X&& model, const char* what, std::size_t first, std::size_t tensors) {
+    std::size_t number = first;
     for_each_tensor(model, [&](auto elements) {
       using T = typename decltype(elements)::value_type;
-      if (number == tensors_.size())
-        throw layout_error(std::string("syncopate: there are more ") + what + " than the " +
-                           std::to_string(tensors_.size()) + " tensors of the layout that was agreed at construction");
+      if (number == first + tensors)
+        throw layout_error(std::string("syncopate: there are more ") + what + " than the " + std::to_string(tensors) +
+                           " tensors of the layout that was agreed at construction");
       if (disjoint_.moved(elements, number, Written)) {
         const detail::tensor_facts facts{elements.size(), sizeof(T)};
         if (facts != tensors_[number])
@@ -576,20 +692,29 @@ class update_scheme {
       }
       ++number;
     });
-    if (number < tensors_.size())
-      throw layout_error(std::string("syncopate: there are ") + what + " of only " + std::to_string(number) +
-                         " of the " + std::to_string(tensors_.size()) +
+    if (number < first + tensors)
+      throw layout_error(std::string("syncopate: there are ") + what + " of only " + std::to_string(number - first) +
+                         " of the " + std::to_string(tensors) +
                          " tensors of the layout that was agreed at construction");
   }
 
   template <class W>
   void bind_weights(W&& weights) {
-    bind<true>(weights, "weights");
+    bind<true>(weights, "weights", 0, tensors_.size());
   }
 
   template <class X>
   void bind_readable(X&& model, const char* what) {
-    bind<false>(model, what);
+    bind<false>(model, what, 0, tensors_.size());
+  }
+
+  void bind_zeros(std::size_t tensor) {
+    for_each_lane([&](auto& lane) {
+      using T = typename std::remove_reference_t<decltype(lane)>::element;
+      if (sizeof(T) == tensors_[tensor].element_bytes)
+        lane.readable[positions_[tensor]] = lane.zeros.elements().first(tensors_[tensor].size);
+    });
+    disjoint_.forget(tensor, false);
   }
 
   /// Cuts the tensors into buckets, last tensor first: the order in which backward produces gradients. Within a bucket
@@ -612,61 +737,158 @@ class update_scheme {
       bytes += elements.size_bytes();
     }
     close();
-    if (options_.clips() && options_.clip == clipping::before_averaging)
+    if (clips_before())
       for (const auto elements : lane.weights)
         lane.clipped_readable.push_back(lane.clipped.emplace_back(elements.size()).elements());
   }
 
-  /// One tick of the clock that all ranks share: the local move, the message, and what is due. Whether no rank has
-  /// anything left to do.
-  bool tick(detail::calls call, double samples) {
-    const std::int64_t step = clock_;
-    const auto due = [&](std::int64_t launched) { return delay_.due(launched, step); };
-    const bool checks = options_.non_finite_gradients != non_finite::ignore;
-    detail::departure now{step, call, samples, checks, false, due(step), true, delay_.launches(step)};
-    bool clipped = false;
-    if (samples > 0) {
-      if constexpr (ranks_differ)
-        if (checks && !gradients_are_finite()) {
-          now.moves = false;
-          ++measured_.taken.skipped;
-          at_fault_ = at_fault_ || options_.non_finite_gradients == non_finite::refuse;
-        }
-      clipped = options_.clips() && options_.clip == clipping::before_averaging && clip_gradients();
+  /// A bucket's element type and its number among those of that type.
+  struct place {
+    std::size_t lane, bucket;
+  };
+
+  /// Buckets of all element types leave in the order in which backward completes them.
+  void order_buckets() {
+    std::vector<std::vector<std::size_t>> tensors_in;  // numbers in the model
+    std::size_t lane_number = 0;
+    for_each_lane([&](auto& lane) {
+      using T = typename std::remove_reference_t<decltype(lane)>::element;
+      std::vector<std::size_t> numbers;
+      for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor)
+        if (tensors_[tensor].element_bytes == sizeof(T)) numbers.push_back(tensor);
+      for (std::size_t bucket = 0; bucket < lane.buckets.size(); ++bucket) {
+        order_.push_back({lane_number, bucket});
+        std::vector<std::size_t>& in = tensors_in.emplace_back();
+        for (const detail::piece& p : lane.buckets[bucket].pieces()) in.push_back(numbers[p.tensor]);
+      }
+      ++lane_number;
+    });
+    std::vector<std::size_t> sorted(order_.size());
+    for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = i;
+    const auto first_tensor = [&](std::size_t i) { return tensors_in[i].empty() ? 0 : tensors_in[i].front(); };
+    std::ranges::stable_sort(sorted, [&](std::size_t x, std::size_t y) { return first_tensor(x) > first_tensor(y); });
+    std::vector<place> order;
+    for (const std::size_t i : sorted) {
+      order.push_back(order_[i]);
+      layers_.add_bucket(tensors_in[i]);
     }
-    now.at_fault = at_fault_;
-    const auto leave = [&](bool moves, bool launches) {
-      detail::departure part = now;
-      part.moves = moves && now.moves;
-      part.launches = launches;
-      std::size_t number = 0;
-      for_each_bucket([&](auto& bucket, auto& lane) {
-        naming(step, number++, [&] {
-          bucket.leave(averaging_, communicator_, part, lane.weights, clipped ? lane.clipped_readable : lane.readable,
-                       measured_);
+    order_ = std::move(order);
+    landed_.assign(order_.size(), true);
+  }
+
+  /// A step begins.
+  template <class W>
+  void open(const std::string& call, W&& weights, double samples) {
+    require_running(call);
+    require_no_open_step(call);
+    if (!(samples >= 0) || !std::isfinite(samples))
+      throw usage_error("syncopate: samples must be a finite number of at least 0, but is " + std::to_string(samples));
+    validate();
+    bind_weights(weights);
+    begin(detail::calls::step, samples);
+  }
+
+  void begin(detail::calls call, double samples) {
+    const bool checks = options_.non_finite_gradients != non_finite::ignore;
+    now_ = {clock_, call, samples, checks, at_fault_, false, true, delay_.launches(clock_)};
+    departed_ = 0;
+    layers_.expect_gradients();
+    open_ = call == detail::calls::step;
+  }
+
+  bool clips_before() const { return options_.clips() && options_.clip == clipping::before_averaging; }
+
+  /// Whether a bucket can leave before all gradients are there.
+  bool may_leave_early() const { return !ranks_differ && !clips_before() && now_.launches && now_.samples > 0; }
+
+  /// Lets go what is ready, in order.
+  void depart(bool moves, bool clipped) {
+    for (; departed_ < order_.size() && layers_.is_ready(departed_); ++departed_) {
+      land(departed_);
+      visit_bucket(departed_, [&](auto& bucket, auto& lane) {
+        detail::departure part = now_;
+        part.moves = moves && now_.moves;
+        naming(now_.step, departed_, [&] {
+          const bool finite = bucket.leave(averaging_, communicator_, part, lane.weights,
+                                           clipped ? lane.clipped_readable : lane.readable, measured_);
+          now_.at_fault = now_.at_fault || !finite;  // the last bucket speaks for all
         });
       });
-    };
-    if (ranks_differ && now.launches && any_due(due)) {
+    }
+  }
+
+  /// All gradients are there: what has not left yet leaves, and the clock that all ranks share advances. What is due
+  /// has to land then.
+  void close(bool at_once) {
+    settle();
+    const auto due = [&](std::int64_t launched) { return delay_.due(launched, clock_); };
+    const detail::departure begun = now_;
+    bool clipped = false;
+    now_.at_once = at_once;
+    if (now_.samples > 0) {
+      if constexpr (ranks_differ)
+        if (now_.check && !gradients_are_finite()) {
+          now_.moves = false;
+          ++measured_.taken.skipped;
+          now_.at_fault = at_fault_ = at_fault_ || options_.non_finite_gradients == non_finite::refuse;
+        }
+      clipped = clips_before() && clip_gradients();
+    }
+    if (ranks_differ && now_.launches && any_due(due)) {
       // A snapshot contains the mean that is merged at the same step: else what the merge has just removed would be
       // averaged, and removed, once more, and the delta merge would not bring ranks together.
-      leave(true, false);
-      land(step, due);
-      leave(false, true);
+      now_.launches = false;
+      depart(true, clipped);
+      expect_landing();
+      settle();
+      now_.launches = begun.launches;
+      departed_ = 0;
+      depart(false, clipped);
     } else {
-      leave(true, now.launches);
+      depart(true, clipped);
     }
-    if (now.launches) {
+    if (now_.launches) {
       at_fault_ = false;
-      if (call == detail::calls::step) ++measured_.taken.launched;
+      if (now_.call == detail::calls::step) ++measured_.taken.launched;
     }
-    const bool over = call == detail::calls::join && now.launches && all_have_joined();
-    if (over)
-      land(step, [](std::int64_t) { return true; });
-    else
-      land(step, due);
+    if (now_.call == detail::calls::step) ++measured_.taken.steps;
+    expect_landing();
+    open_ = false;
     ++clock_;
+  }
+
+  /// What is due at the clock's step is to land from now on.
+  void expect_landing() {
+    landing_ = clock_;
+    ends_ = false;
+    landing_averaging_ = averaging_;
+    known_.clear();
+    landed_.assign(order_.size(), false);
+    layers_.expect_forward();
+  }
+
+  bool is_due(std::int64_t launched) const { return ends_ || delay_.due(launched, landing_); }
+
+  /// Lands what is left of what is due.
+  void settle() {
+    for (std::size_t bucket = 0; bucket < order_.size(); ++bucket) land(bucket);
+    layers_.make_all_current();
+  }
+
+  /// Throws what a mean that was not absorbed is to be refused with.
+  void refuse() {
     if (!refusal_.empty()) throw non_finite_error(std::exchange(refusal_, {}));
+  }
+
+  /// A step of a rank that has nothing left to do. Whether no rank has.
+  bool tick_of_join() {
+    begin(detail::calls::join, 0);
+    layers_.give_all();
+    close(delay_.due(clock_, clock_));
+    ends_ = now_.launches && all_have_joined();
+    const bool over = ends_;
+    settle();
+    refuse();
     return over;
   }
 
@@ -675,7 +897,7 @@ class update_scheme {
     bool all = true;
     std::size_t number = 0;
     for_each_bucket([&](auto& bucket, auto&) {
-      all = naming(clock_, number++, [&] { return bucket.receive_newest(measured_).all_joined; }) && all;
+      all = naming(clock_, number++, [&] { return bucket.receive(bucket.messages().first - 1, measured_).all_joined; }) && all;
     });
     return all;
   }
@@ -718,41 +940,73 @@ class update_scheme {
     return any;
   }
 
-  /// Absorbs what is due. All buckets' messages are received before any is absorbed: only then it is known whether all
-  /// ranks sent the same, and a gradient, and how large it is.
-  template <class Due>
-  void land(std::int64_t step, Due due) {
-    while (any_due(due)) {
-      const detail::agreed_headers said = receive();
-      const bool usable = said.not_finite_rank < 0;
-      const double shrink = usable && said.samples > 0 ? factor_of_clipping(said.samples) : 1;
-      bool counts = false;
-      for_each_bucket([&](auto& bucket, auto& lane) {
-        counts = bucket.absorb(averaging_, step, said.samples, shrink, usable, due, lane.weights);
-      });
-      if (counts) ++measured_.taken.absorbed;
-      if (!usable && options_.non_finite_gradients == non_finite::skip) ++measured_.taken.skipped;
-    }
-    for_each_bucket([&](auto& bucket, auto& lane) { bucket.look_ahead_again(averaging_, step, lane.weights); });
+  /// Absorbs what is due of one bucket, if that has not been done yet.
+  void land(std::size_t number) {
+    if (landed_[number]) return;
+    landed_[number] = true;
+    visit_bucket(number, [&](auto& bucket, auto& lane) {
+      const auto due = [&](std::int64_t launched) { return is_due(launched); };
+      while (bucket.any_due(due)) {
+        const mean_facts mean = facts_of(bucket.messages().second);
+        receive(number, mean.message);
+        const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable, due,
+                                          lane.weights);
+        if (number + 1 < order_.size()) continue;
+        if (counts) ++measured_.taken.absorbed;
+        if (!mean.usable && options_.non_finite_gradients == non_finite::skip) ++measured_.taken.skipped;
+      }
+      bucket.look_ahead_again(landing_averaging_, landing_, lane.weights);
+    });
   }
 
-  /// Waits for the oldest message of every bucket. Returns what ranks said with them.
-  detail::agreed_headers receive() {
-    detail::agreed_headers said;
-    std::size_t number = 0;
-    for_each_bucket([&](auto& bucket, auto&) {
-      const std::int64_t step = bucket.oldest_step();
-      const detail::agreed_headers here = naming(step, number, [&] { return bucket.receive(measured_); });
-      if (number == 0) said = here;
-      if (here.not_finite_rank >= 0) {
-        said.not_finite_rank = here.not_finite_rank;
-        if (options_.non_finite_gradients == non_finite::refuse && refusal_.empty())
-          refusal_ = "syncopate: what rank " + std::to_string(here.not_finite_rank) + " contributed to " +
-                     text_of_message(step, number) + " is not finite";
+  /// What is known of a message that has landed.
+  struct mean_facts {
+    std::int64_t message;  ///< its number
+    double samples;        ///< that all ranks contributed
+    double shrink;         ///< what the mean is to be multiplied by
+    bool usable;
+  };
+
+  /// What has to be known of a message before any bucket of it is absorbed: whether all ranks sent the same, and a
+  /// gradient, and how large it is. The bucket that left last says all but the last: it left when everything was known.
+  mean_facts facts_of(std::int64_t message) {
+    for (const mean_facts& known : known_)
+      if (known.message == message) return known;
+    std::size_t last = order_.size() - 1;
+    const detail::agreed_headers said = receive(last, message);
+    mean_facts mean{message, said.samples, 1, said.not_finite_rank < 0};
+    if (!mean.usable && options_.non_finite_gradients == non_finite::refuse && refusal_.empty()) {
+      std::size_t first = 0;
+      while (first < last && receive(first, message).not_finite_rank < 0) ++first;
+      refusal_ = "syncopate: what rank " + std::to_string(receive(first, message).not_finite_rank) +
+                 " contributed to " + text_of_message(step_of(first, message), first) + " is not finite";
+    }
+    if (mean.usable && said.samples > 0 && options_.clips() && options_.clip == clipping::after_averaging) {
+      double sum = 0;
+      for (std::size_t number = 0; number < order_.size(); ++number) {
+        receive(number, message);
+        visit_bucket(number, [&](auto& bucket, auto&) { sum += bucket.sum_of_squares_received(message); });
       }
-      ++number;
+      const double norm = std::sqrt(sum) / said.samples;
+      if (norm > options_.largest_norm) mean.shrink = options_.largest_norm / norm;
+    }
+    known_.push_back(mean);
+    return mean;
+  }
+
+  /// Waits for a message of a bucket. Returns what ranks said with it.
+  detail::agreed_headers receive(std::size_t number, std::int64_t message) {
+    detail::agreed_headers said;
+    visit_bucket(number, [&](auto& bucket, auto&) {
+      naming(bucket.step_of(message), number, [&] { said = bucket.receive(message, measured_); });
     });
     return said;
+  }
+
+  std::int64_t step_of(std::size_t number, std::int64_t message) {
+    std::int64_t step = 0;
+    visit_bucket(number, [&](auto& bucket, auto&) { step = bucket.step_of(message); });
+    return step;
   }
 
   /// Does what sends or receives a message; a stall is told with the message's step and bucket.
@@ -767,19 +1021,8 @@ class update_scheme {
   }
 
   std::string text_of_message(std::int64_t step, std::size_t bucket) {
-    std::size_t buckets = 0;
-    for_each_lane([&](auto& lane) { buckets += lane.buckets.size(); });
-    return "step " + std::to_string(step) + " (bucket " + std::to_string(bucket) + " of " + std::to_string(buckets) +
-           ")";
-  }
-
-  /// What the mean that has been received has to be multiplied by.
-  double factor_of_clipping(double samples) {
-    if (!options_.clips() || options_.clip != clipping::after_averaging) return 1;
-    double sum = 0;
-    for_each_bucket([&](auto& bucket, auto&) { sum += bucket.sum_of_squares_received(); });
-    const double norm = std::sqrt(sum) / samples;
-    return norm > options_.largest_norm ? options_.largest_norm / norm : 1;
+    return "step " + std::to_string(step) + " (bucket " + std::to_string(bucket) + " of " +
+           std::to_string(order_.size()) + ")";
   }
 
   /// Writes the consensus of the readable tensors to the writable ones.
@@ -826,12 +1069,24 @@ class update_scheme {
   std::vector<std::size_t> positions_;  ///< of each tensor among those of its element type
   detail::disjointness disjoint_;
   lanes lanes_;
+  detail::layers layers_;
+  std::vector<place> order_;  ///< of buckets, as they leave
   detail::measurement measured_;
   scheme_options options_;
   std::uint64_t scheme_ =
       detail::hash_of(typeid(A).name(), detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name())));
   std::uint64_t schedule_ = 0;  ///< hash of what the delay policy decides
   std::int64_t clock_ = 0;      ///< the number of the next step, the same on all ranks
+  // The step that is being made.
+  bool open_ = false;           ///< whether begin_step was called and end_step was not
+  detail::departure now_{};     ///< what leaves
+  std::size_t departed_ = 0;    ///< buckets that have left
+  // What is due, and lands bucket by bucket.
+  std::int64_t landing_ = 0;    ///< the step at which it was due
+  bool ends_ = false;           ///< whether everything in flight is
+  A landing_averaging_ = averaging_;  ///< with the hyper-parameters in force then
+  std::vector<bool> landed_;    ///< for each bucket
+  std::vector<mean_facts> known_;
   bool at_fault_ = false;       ///< whether a local move was left out that the other ranks do not know of yet
   std::string refusal_;         ///< what a message that was not absorbed is to be refused with
   std::string failure_;         ///< the newest error

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <sstream>
@@ -9,6 +10,7 @@
 
 #include "syncopate/checkpoint.hpp"
 #include "syncopate/statistics.hpp"
+#include "syncopate/tensor.hpp"
 
 namespace support {
 
@@ -21,6 +23,11 @@ class any_scheme {
       : held_(std::make_unique<holder<S>>(std::move(scheme))) {}
 
   void step(W& weights, const W& gradients, double samples = 1) { held_->step(weights, gradients, samples); }
+  void begin_step(W& weights, double samples = 1) { held_->begin_step(weights, samples); }
+  /// Hands in a layer of `gradients`, of which the others are not looked at.
+  void gradient_ready(std::size_t layer, const W& gradients) { held_->gradient_ready(layer, gradients); }
+  void end_step() { held_->end_step(); }
+  void before_forward(std::size_t layer) { held_->before_forward(layer); }
   void poll() { held_->poll(); }
   void consensus(const W& weights, W& out) { held_->consensus(weights, out); }
   void join(W& weights) { held_->join(weights); }
@@ -34,6 +41,10 @@ class any_scheme {
   struct interface {
     virtual ~interface() = default;
     virtual void step(W&, const W&, double) = 0;
+    virtual void begin_step(W&, double) = 0;
+    virtual void gradient_ready(std::size_t, const W&) = 0;
+    virtual void end_step() = 0;
+    virtual void before_forward(std::size_t) = 0;
     virtual void poll() = 0;
     virtual void consensus(const W&, W&) = 0;
     virtual void join(W&) = 0;
@@ -48,6 +59,15 @@ class any_scheme {
   struct holder final : interface {
     explicit holder(S scheme) : scheme_(std::move(scheme)) {}
     void step(W& weights, const W& gradients, double samples) override { scheme_.step(weights, gradients, samples); }
+    void begin_step(W& weights, double samples) override { scheme_.begin_step(weights, samples); }
+    void gradient_ready(std::size_t layer, const W& gradients) override {
+      std::size_t number = 0;
+      syncopate::for_each_layer(gradients, [&](const auto& gradient) {
+        if (number++ == layer) scheme_.gradient_ready(layer, gradient);
+      });
+    }
+    void end_step() override { scheme_.end_step(); }
+    void before_forward(std::size_t layer) override { scheme_.before_forward(layer); }
     void poll() override { scheme_.poll(); }
     void consensus(const W& weights, W& out) override { scheme_.consensus(weights, out); }
     void join(W& weights) override { scheme_.join(weights); }

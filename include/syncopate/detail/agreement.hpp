@@ -19,19 +19,31 @@
 /// What ranks tell each other once, at construction, so that a disagreement is an error on all of them and not a hang.
 namespace syncopate::detail {
 
+/// FNV-1a; goes on from `hash`.
+constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 14695981039346656037u) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
 /// `scheme_options` with which ranks can disagree.
 struct option_facts {
   std::uint64_t bucket_bytes = 0;
   std::uint64_t gradients = 0;
   std::uint64_t clip = 0;
   double largest_norm = 0;
+  std::uint64_t optional_layers = 0;
+  std::uint64_t optional_layers_hash = 0;
 
   option_facts() = default;
   explicit option_facts(const scheme_options& options)
       : bucket_bytes(options.bucket_bytes),
         gradients(static_cast<std::uint64_t>(options.non_finite_gradients)),
         clip(static_cast<std::uint64_t>(options.clip)),
-        largest_norm(options.largest_norm) {}
+        largest_norm(options.largest_norm),
+        optional_layers(options.optional_layers.size()) {
+    for (const std::size_t layer : options.optional_layers)
+      optional_layers_hash = hash_of(std::to_string(layer), optional_layers_hash);
+  }
 
   friend bool operator==(const option_facts&, const option_facts&) = default;
 
@@ -40,7 +52,10 @@ struct option_facts {
     constexpr const char* places[] = {"after", "before"};
     const bool clips = largest_norm <= std::numeric_limits<double>::max();
     return std::to_string(bucket_bytes) + " bytes per bucket, non-finite gradients " + treatments[gradients] +
-           (clips ? ", norms of at most " + detail::text(largest_norm) + " " + places[clip] + " averaging" : "");
+           (clips ? ", norms of at most " + detail::text(largest_norm) + " " + places[clip] + " averaging" : "") +
+           (optional_layers > 0 ? ", " + std::to_string(optional_layers) + " optional layers (hash " +
+                                      std::to_string(optional_layers_hash) + ")"
+                                : "");
   }
 };
 
@@ -55,12 +70,6 @@ struct scheme_facts {
   std::uint64_t fault_of_layout;  ///< whether `fault` concerns tensors
   std::array<char, 456> fault;    ///< what is wrong with this rank's arguments, as text that ends with a zero
 };
-
-/// FNV-1a; goes on from `hash`.
-constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 14695981039346656037u) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 /// Hash of what a delay policy decides in its first steps. Ranks that decided differently would wait for messages that
 /// nobody sent, and a delay policy need not be comparable.

@@ -39,6 +39,7 @@ struct message {
   std::optional<R> request;
   std::int64_t step = 0;
   calls call = calls::step;
+  bool counted = true;  ///< whether its times are in the statistics
   measurement::clock::time_point launching, launched, landed;  ///< when the call that launched it began and ended
 };
 
@@ -116,8 +117,8 @@ class bucket {
   std::int64_t in_flight() const { return launched_ - absorbed_; }
   /// How many have left, and how many have been absorbed.
   std::pair<std::int64_t, std::int64_t> messages() const { return {launched_, absorbed_}; }
-  /// Of the oldest message in flight. Precondition: there is one.
-  std::int64_t oldest_step() { return at(absorbed_).step; }
+  /// At which a message left that has not been absorbed yet.
+  std::int64_t step_of(std::int64_t message) { return at(message).step; }
   const bucket_statistics& taken() const { return taken_; }
 
   /// Adds what the bucket keeps.
@@ -154,24 +155,26 @@ class bucket {
 
   /// The local move of one step, and the message. Reads gradients, which may be overwritten afterwards. Not inlined, as
   /// `absorb`: what a compiler has to say of formulas' loops it says of this header, not of a user's function.
-  SYNCOPATE_NEVER_INLINE void leave(const A& averaging, C& communicator, const departure& now,
+  /// Whether the contribution was finite, as far as it was looked at.
+  SYNCOPATE_NEVER_INLINE bool leave(const A& averaging, C& communicator, const departure& now,
                                     std::span<const std::span<T>> weights,
                                     std::span<const std::span<const T>> gradients, measurement& measured) {
     const bool moves = advances<A, T> && now.moves && now.samples > 0;
-    if (!moves && !now.launches) return;
+    if (!moves && !now.launches) return true;
     if (now.launches && in_flight() == static_cast<std::int64_t>(ring_.size()))
       throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
     slot& out = at(launched_);
     finiteness<T> seen;
     if (now.samples > 0) depart(averaging, moves, now, weights, gradients, out, seen);
     if (moves) ++advanced_;
-    if (!now.launches) return;
+    if (!now.launches) return true;
     const bool contributes = now.samples > 0 && seen.all_finite();
     if (!contributes) contribute_nothing(averaging, weights, out);
     write_header(out.sum, communicator.rank(),
                  {now.step, now.call, seen.all_finite() && !now.at_fault, contributes ? now.samples : 0});
     out.step = now.step;
     out.call = now.call;
+    out.counted = false;
     out.launching = measurement::clock::now();
     try {
       if (!sum_at_once(communicator, out.sum.elements(), now.at_once))
@@ -183,15 +186,19 @@ class bucket {
     out.launched = out.landed = measurement::clock::now();
     ++launched_;
     measured.taken.bytes += taken_.bytes;
+    return seen.all_finite();
   }
 
-  /// Waits for the oldest message in flight, or the newest. Returns what ranks said with it.
-  agreed_headers receive(measurement& measured) { return receive(at(absorbed_), measured); }
-  agreed_headers receive_newest(measurement& measured) { return receive(at(launched_ - 1), measured); }
+  /// Waits for a message in flight. Returns what ranks said with it.
+  agreed_headers receive(std::int64_t message, measurement& measured) {
+    slot& m = at(message);
+    wait(m, measured);
+    return read_headers(std::span<const T>(m.sum.elements().last(header_size_)), m.step);
+  }
 
-  /// Of the mean in the oldest message, which has been received.
-  double sum_of_squares_received() {
-    return sum_of_squares(std::span<const T>(at(absorbed_).sum.elements().first(size_)));
+  /// Of the mean in a message that has been received, times the number of samples.
+  double sum_of_squares_received(std::int64_t message) {
+    return sum_of_squares(std::span<const T>(at(message).sum.elements().first(size_)));
   }
 
   /// Absorbs the mean of the oldest message, which has been received; `samples` of all ranks went into it. If there are
@@ -355,7 +362,7 @@ class bucket {
       m.landed = measurement::clock::now();
     }
     // A test may do the summing itself, so what it finds landed may have landed only now.
-    if (m.call != calls::step) return;  // the end of training is no part of it
+    if (std::exchange(m.counted, true) || m.call != calls::step) return;  // the end of training is no part of it
     const statistics::seconds exposed = m.launched - m.launching + (std::max(begin, m.landed) - begin);
     measured.blocked(exposed);
     measured.in_flight(m.launching, m.landed);
@@ -382,11 +389,6 @@ class bucket {
     else
       for_each_element(size_,
                        [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] = elements[i] / samples * shrink; });
-  }
-
-  agreed_headers receive(slot& m, measurement& measured) {
-    wait(m, measured);
-    return read_headers(std::span<const T>(m.sum.elements().last(header_size_)), m.step);
   }
 
   void write_header(const buffer<T>& message, int rank, const header& own) const {

@@ -47,6 +47,8 @@ class disjointness {
     changed_ = true;
   }
 
+  void forget(std::size_t number, bool written) { known_[2 * number + written] = {}; }
+
   /// Throws `layout_error` where memory is shared.
   void check() {
     if (!changed_) return;
