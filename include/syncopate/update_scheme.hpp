@@ -271,8 +271,8 @@ class update_scheme {
       if (!open_)
         throw usage_error("syncopate: gradient_ready was called outside a step: call begin_step before");
       layers_.check(layer);
-      const auto& [first, tensors, optional, given, current, buckets] = layers_.all()[layer];
-      bind<false>(gradient, "gradients", first, tensors);
+      const auto& wanted = layers_.all()[layer];
+      bind<false>(gradient, {"gradients", wanted.first, wanted.tensors, layer, true});
       disjoint_.check();
       layers_.give(layer);
       if (may_leave_early()) depart(true, false);
@@ -667,20 +667,34 @@ class update_scheme {
     return std::get<detail::lane<T, C, A>>(lanes_);
   }
 
+  /// What of the model is bound: for the texts of errors.
+  struct part {
+    const char* what;
+    std::size_t first, tensors;  ///< of the model
+    std::size_t layer = 0;       ///< where `is_layer`
+    bool is_layer = false;
+
+    std::string text() const { return what + (is_layer ? " of layer " + std::to_string(layer) : std::string()); }
+    std::string layout() const {
+      return std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors") +
+             " of the layout that was agreed at construction";
+    }
+  };
+
   /// Notes where the user's tensors are, if they fit the layout.
   template <bool Written, class X>
-  void bind(X&& model, const char* what, std::size_t first, std::size_t tensors) {
-    std::size_t number = first;
+  void bind(X&& model, const part& wanted) {
+    std::size_t number = wanted.first;
+    const std::size_t end = wanted.first + wanted.tensors;
     for_each_tensor(model, [&](auto elements) {
       using T = typename decltype(elements)::value_type;
-      if (number == first + tensors)
-        throw layout_error(std::string("syncopate: there are more ") + what + " than the " + std::to_string(tensors) +
-                           " tensors of the layout that was agreed at construction");
+      if (number == end)
+        throw layout_error("syncopate: there are more " + wanted.text() + " than the " + wanted.layout());
       if (disjoint_.moved(elements, number, Written)) {
         const detail::tensor_facts facts{elements.size(), sizeof(T)};
         if (facts != tensors_[number])
-          throw layout_error(std::string("syncopate: ") + what + " of tensor " + std::to_string(number) + " have " +
-                             facts.text() + ", but the layout that was agreed at construction has " +
+          throw layout_error(std::string("syncopate: ") + wanted.what + " of tensor " + std::to_string(number) +
+                             " have " + facts.text() + ", but the layout that was agreed at construction has " +
                              tensors_[number].text());
         static_assert(!Written || !std::is_const_v<typename decltype(elements)::element_type>,
                       "syncopate: weights must not be const");
@@ -692,20 +706,19 @@ class update_scheme {
       }
       ++number;
     });
-    if (number < first + tensors)
-      throw layout_error(std::string("syncopate: there are ") + what + " of only " + std::to_string(number - first) +
-                         " of the " + std::to_string(tensors) +
-                         " tensors of the layout that was agreed at construction");
+    if (number < end)
+      throw layout_error("syncopate: there are " + wanted.text() + " of only " +
+                         std::to_string(number - wanted.first) + " of the " + wanted.layout());
   }
 
   template <class W>
   void bind_weights(W&& weights) {
-    bind<true>(weights, "weights", 0, tensors_.size());
+    bind<true>(weights, {"weights", 0, tensors_.size()});
   }
 
   template <class X>
   void bind_readable(X&& model, const char* what) {
-    bind<false>(model, what, 0, tensors_.size());
+    bind<false>(model, {what, 0, tensors_.size()});
   }
 
   void bind_zeros(std::size_t tensor) {
@@ -822,7 +835,7 @@ class update_scheme {
   void close(bool at_once) {
     settle();
     const auto due = [&](std::int64_t launched) { return delay_.due(launched, clock_); };
-    const detail::departure begun = now_;
+    const bool launches = now_.launches;
     bool clipped = false;
     now_.at_once = at_once;
     if (now_.samples > 0) {
@@ -841,7 +854,7 @@ class update_scheme {
       depart(true, clipped);
       expect_landing();
       settle();
-      now_.launches = begun.launches;
+      now_.launches = launches;
       departed_ = 0;
       depart(false, clipped);
     } else {

@@ -125,3 +125,20 @@ TEST_CASE("Weights and gradients that move cost no allocation either", "[engine]
   }
   CHECK(allocations == before);
 }
+
+TEST_CASE("Nothing is allocated layer by layer", "[engine][layers]") {
+  model<float> weights(3, std::vector<float>(5)), gradients = weights;
+  auto scheme = lookahead_sgd(weights, loopback{}, sgd{.learning_rate = 0.1}, local_gradient{}, 2,
+                              scheme_options{.bucket_bytes = 16});
+  std::size_t allocated = 0;
+  for (int step = 0; step < 8; ++step) {
+    const auto before = allocations;
+    scheme.begin_step(weights);
+    for (std::size_t i = 0; i < 3; ++i) scheme.before_forward(i);
+    for (const std::size_t i : {2u, 1u, 0u}) scheme.gradient_ready(i, gradients[i]);
+    scheme.end_step();
+    if (step >= 2) allocated += allocations - before;
+  }
+  scheme.finish(weights);
+  CHECK(allocated == 0);
+}
