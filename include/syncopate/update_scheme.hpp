@@ -188,6 +188,7 @@ class update_scheme {
     for_each_lane([&](auto& lane) {
       for (auto elements : lane.weights) communicator_.broadcast(std::as_writable_bytes(elements), 0);
       make_buckets(lane, facts.most_in_flight);
+      make_zeros(lane);
     });
     auto& first = std::get<0>(lanes_);
     if (tensors_.empty()) first.buckets.emplace_back(std::vector<detail::piece>{}, facts.most_in_flight, size());
@@ -668,7 +669,7 @@ class update_scheme {
   }
 
   /// What of the model is bound: for the texts of errors.
-  struct part {
+  struct wanted_part {
     const char* what;
     std::size_t first, tensors;  ///< of the model
     std::size_t layer = 0;       ///< where `is_layer`
@@ -683,7 +684,7 @@ class update_scheme {
 
   /// Notes where the user's tensors are, if they fit the layout.
   template <bool Written, class X>
-  void bind(X&& model, const part& wanted) {
+  void bind(X&& model, const wanted_part& wanted) {
     std::size_t number = wanted.first;
     const std::size_t end = wanted.first + wanted.tensors;
     for_each_tensor(model, [&](auto elements) {
@@ -753,6 +754,16 @@ class update_scheme {
     if (clips_before())
       for (const auto elements : lane.weights)
         lane.clipped_readable.push_back(lane.clipped.emplace_back(elements.size()).elements());
+  }
+
+  /// Makes room for the longest gradient that may be missing.
+  template <class T>
+  void make_zeros(detail::lane<T, C, A>& lane) {
+    std::size_t most = 0;
+    for (const auto& layer : layers_.all())
+      for (std::size_t tensor = layer.first; layer.optional && tensor < layer.first + layer.tensors; ++tensor)
+        if (tensors_[tensor].element_bytes == sizeof(T)) most = std::max<std::size_t>(most, tensors_[tensor].size);
+    lane.zeros = detail::buffer<T>(most);
   }
 
   /// A bucket's element type and its number among those of that type.

@@ -117,7 +117,7 @@ TEST_CASE("Calls that make no sense layer by layer are refused, and nothing is l
         "syncopate: there are gradients of layer 1 of only 0 of the 1 tensor of the layout that was agreed at "
         "construction");
   CHECK(text_of<layout_error>([&] { scheme.gradient_ready(1, weights[1]); }) ==
-        "syncopate: weights of tensor 2 and gradient of tensor 2 share memory: weights must overlap neither gradients "
+        "syncopate: gradient of tensor 2 and weights of tensor 2 share memory: weights must overlap neither gradients "
         "nor each other");
   give(1);
   scheme.end_step();
