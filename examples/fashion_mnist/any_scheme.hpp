@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -21,6 +22,10 @@ class any_scheme {
   virtual void set_learning_rate(double learning_rate) = 0;
   virtual void poll() = 0;
   virtual void step(model& weights, model& gradients) = 0;
+  virtual void begin_step(model& weights) = 0;
+  virtual void before_forward(std::size_t layer) = 0;
+  virtual void gradient_ready(std::size_t layer, model& gradients) = 0;
+  virtual void end_step() = 0;
   virtual void consensus(model& weights, model& out) = 0;
   virtual void finish(model& weights) = 0;
   virtual void save(const std::filesystem::path& file, model& weights, const progress& made) = 0;
@@ -37,6 +42,12 @@ std::unique_ptr<any_scheme> erase(Scheme scheme) {
     void set_learning_rate(double learning_rate) override { scheme_.rule().learning_rate = learning_rate; }
     void poll() override { scheme_.poll(); }
     void step(model& weights, model& gradients) override { scheme_.step(weights, gradients); }
+    void begin_step(model& weights) override { scheme_.begin_step(weights); }
+    void before_forward(std::size_t layer) override { scheme_.before_forward(layer); }
+    void gradient_ready(std::size_t layer, model& gradients) override {
+      scheme_.gradient_ready(layer, gradients[layer]);
+    }
+    void end_step() override { scheme_.end_step(); }
     void consensus(model& weights, model& out) override { scheme_.consensus(weights, out); }
     void finish(model& weights) override { scheme_.finish(weights); }
     void save(const std::filesystem::path& file, model& weights, const progress& made) override {

@@ -21,7 +21,9 @@ std::unique_ptr<any_scheme> make_scheme(const options& job, const scheme_descrip
     return erase(syncopate::dasgd(weights, communicator, rule,
                                   syncopate::periodic_delay{.period = period, .delay = delay}, dasgd_own_share));
   if (scheme.name == "local-sgd") return erase(syncopate::local_sgd(weights, communicator, rule, period));
-  return erase(syncopate::synchronous_sgd(weights, communicator, rule));
+  // Each layer travels by itself where it leaves by itself.
+  const syncopate::scheme_options options{.bucket_bytes = scheme.by_layer ? 0 : syncopate::default_bucket_bytes};
+  return erase(syncopate::synchronous_sgd(weights, communicator, rule, options));
 }
 
 }  // namespace fashion_mnist

@@ -52,6 +52,13 @@ parameters<T> initial_parameters(std::uint64_t seed) {
   return initial;
 }
 
+/// Watches a network's way through its layers, and does nothing.
+struct nobody {
+  void before_forward(std::size_t /*layer*/) {}
+  void gradient_ready(std::size_t /*layer*/) {}
+  void poll() {}
+};
+
 /// A multi-layer perceptron with ReLU and softmax cross-entropy. It holds what one mini-batch needs on its way through
 /// the layers, made once: no step allocates.
 template <class T>
@@ -79,21 +86,23 @@ class network {
     }
   }
 
-  /// Mean loss of the loaded mini-batch, and its gradient, which is overwritten. Calls `poll()` after each product of
-  /// matrices, so that communication can progress meanwhile.
-  template <class Poll>
-  double loss_and_gradient(const parameters<T>& weights, parameters<T>& gradients, Poll&& poll) {
-    forward(weights, poll);
+  /// Mean loss of the loaded mini-batch, and its gradient, which is overwritten. Calls `on.before_forward(layer)` before
+  /// it reads a layer's weights, `on.gradient_ready(layer)` once that layer's gradient is there (its weights are read
+  /// once more after that), and `on.poll()` after each product of matrices, so that communication can progress.
+  template <class Watcher>
+  double loss_and_gradient(const parameters<T>& weights, parameters<T>& gradients, Watcher&& on) {
+    forward(weights, on);
     const double loss = softmax_cross_entropy();
     for (std::size_t l = layers; l-- > 0;) {
       auto& [weight_gradient, bias_gradient] = gradients[l];
       xt::blas::gemm(activations_[l], errors_[l + 1], weight_gradient, true, false);
-      poll();
+      on.poll();
       // The sum of the errors' rows.
       xt::blas::gemv(errors_[l + 1], ones_, bias_gradient, true);
+      on.gradient_ready(l);
       if (l == 0) break;
       xt::blas::gemm(errors_[l + 1], std::get<0>(weights[l]), errors_[l], false, true);
-      poll();
+      on.poll();
       T* error = errors_[l].data();
       const T* activation = activations_[l].data();
       for (std::size_t i = 0; i < errors_[l].size(); ++i) error[i] = activation[i] > 0 ? error[i] : T(0);
@@ -104,7 +113,7 @@ class network {
   /// How many of the first `count` loaded samples are classified rightly. A network whose weights are not finite any
   /// more classifies none rightly.
   std::size_t correct(const parameters<T>& weights, std::size_t count) {
-    forward(weights, [] {});
+    forward(weights, nobody{});
     std::size_t right = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::span<const T> row(&activations_.back()(i, 0), classes);
@@ -115,13 +124,14 @@ class network {
   }
 
  private:
-  template <class Poll>
-  void forward(const parameters<T>& weights, Poll&& poll) {
+  template <class Watcher>
+  void forward(const parameters<T>& weights, Watcher&& on) {
     for (std::size_t l = 0; l < layers; ++l) {
+      on.before_forward(l);
       const auto& [weight, bias] = weights[l];
       auto& out = activations_[l + 1];
       xt::blas::gemm(activations_[l], weight, out);
-      poll();
+      on.poll();
       // Row by row: xtensor would broadcast the bias several times slower.
       for (std::size_t i = 0; i < batch(); ++i) {
         auto row = xt::row(out, static_cast<std::ptrdiff_t>(i));

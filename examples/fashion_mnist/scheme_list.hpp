@@ -12,6 +12,7 @@ struct scheme_description {
   std::string_view name;
   std::string_view summary;
   bool has_delay = false, has_period = false;
+  bool by_layer = false;  ///< whether gradients leave, and weights are waited for, layer by layer
   /// The predictors it can be used with, its default first; empty if it has none.
   std::span<const std::string_view> predictors{};
 };
@@ -36,8 +37,11 @@ inline constexpr double dasgd_own_share = 0.25;
 inline constexpr std::int64_t default_delay = 1, default_period = 4;
 
 /// All schemes, in the order in which `--scheme all` runs them.
-inline constexpr std::array<scheme_description, 6> schemes = {{
+inline constexpr std::array<scheme_description, 7> schemes = {{
     {.name = "synchronous", .summary = "mean gradient of this step; nothing is hidden"},
+    {.name = "layerwise",
+     .summary = "synchronous, layer by layer: gradients travel during the rest of backward",
+     .by_layer = true},
     {.name = "pseudo-synchronous",
      .summary = "commits the mean gradient of an earlier step",
      .has_delay = true,

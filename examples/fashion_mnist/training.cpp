@@ -39,6 +39,21 @@ std::size_t correct_in_share(const team& ranks, network<float>& net, const param
   return correct;
 }
 
+/// Lets messages progress while the network computes.
+struct polling : nobody {
+  any_scheme& scheme;
+  void poll() { scheme.poll(); }
+};
+
+/// Hands in each layer's gradient when it is there, and waits for each layer's weights when they are needed.
+struct layer_by_layer {
+  any_scheme& scheme;
+  parameters<float>& gradients;
+  void before_forward(std::size_t layer) { scheme.before_forward(layer); }
+  void gradient_ready(std::size_t layer) { scheme.gradient_ready(layer, gradients); }
+  void poll() { scheme.poll(); }
+};
+
 std::string checksum_of(const parameters<float>& weights) {
   std::uint64_t hash = 0;
   const auto add = [&](const auto& tensor) {
@@ -102,9 +117,15 @@ result train(const options& job, const scheme_description& description, const te
     auto begin = clock::now();
     do {
       net.load(training, share.samples(step % steps_per_epoch));
-      made.loss += net.loss_and_gradient(weights, gradients, [&] { scheme.poll(); });
       scheme.set_learning_rate(learning_rate(step));
-      scheme.step(weights, gradients);
+      if (description.by_layer) {
+        scheme.begin_step(weights);
+        made.loss += net.loss_and_gradient(weights, gradients, layer_by_layer{scheme, gradients});
+        scheme.end_step();
+      } else {
+        made.loss += net.loss_and_gradient(weights, gradients, polling{{}, scheme});
+        scheme.step(weights, gradients);
+      }
       made.step = ++step;
       bar.show(outcome.scheme, step, all_steps);
       if (job.checkpoint && step % checkpoint_steps == 0 && step % steps_per_epoch != 0) {

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "../shuffled_share.hpp"
@@ -27,7 +29,6 @@ data_set noise(std::size_t count) {
   return data;
 }
 
-const auto no_poll = [] {};
 
 }  // namespace
 
@@ -40,7 +41,7 @@ TEST_CASE("the gradient is the derivative of the loss") {
   auto weights = initial_parameters<double>(3);
   for (auto& [weight, bias] : weights) bias += 0.05;
   auto gradients = zero_parameters<double>(), unused = zero_parameters<double>();
-  net.loss_and_gradient(weights, gradients, no_poll);
+  net.loss_and_gradient(weights, gradients, nobody{});
 
   // Central differences: the error is of the order h² plus rounding of the loss / h, 1e-10 for h = 1e-6. A kink of a
   // ReLU within h of some activation would spoil it; with this seed there is none among the parameters looked at.
@@ -51,9 +52,9 @@ TEST_CASE("the gradient is the derivative of the loss") {
       for (std::size_t i = 0; i < weight.size(); i += 1 + weight.size() / 37) {
         const double before = weight.data()[i];
         weight.data()[i] = before + h;
-        const double above = net.loss_and_gradient(weights, unused, no_poll);
+        const double above = net.loss_and_gradient(weights, unused, nobody{});
         weight.data()[i] = before - h;
-        const double below = net.loss_and_gradient(weights, unused, no_poll);
+        const double below = net.loss_and_gradient(weights, unused, nobody{});
         weight.data()[i] = before;
         INFO("layer " << layer << ", parameter " << i);
         CHECK(gradient.data()[i] == Approx((above - below) / (2 * h)).margin(1e-8).epsilon(1e-6));
@@ -70,9 +71,16 @@ TEST_CASE("a network that knows nothing loses log 10, and each product of matric
   network<float> net(10);
   net.load(data, samples);
   auto weights = zero_parameters<float>(), gradients = zero_parameters<float>();
-  int polls = 0;
-  CHECK(net.loss_and_gradient(weights, gradients, [&] { ++polls; }) == Approx(std::log(10)).epsilon(1e-6));
-  CHECK(polls == 8);
+  struct {
+    std::string calls;
+    int polls = 0;
+    void before_forward(std::size_t layer) { calls += "f" + std::to_string(layer); }
+    void gradient_ready(std::size_t layer) { calls += "g" + std::to_string(layer); }
+    void poll() { ++polls; }
+  } seen;
+  CHECK(net.loss_and_gradient(weights, gradients, seen) == Approx(std::log(10)).epsilon(1e-6));
+  CHECK(seen.calls == "f0f1f2g2g1g0");
+  CHECK(seen.polls == 8);
   CHECK(net.correct(weights, 10) == 0);  // a draw is no answer
 
   std::get<1>(weights.back())(3) = 1;  // now it always answers 3
@@ -91,7 +99,7 @@ TEST_CASE("pixels are centred at the training set's mean, in units of full brigh
   // Pass pixel 5 through one unit of each layer: output 0 is the pixel.
   std::get<0>(weights[0])(5, 0) = std::get<0>(weights[1])(0, 0) = std::get<0>(weights[2])(0, 0) = 1;
   const double x = 1 - 0.2860;
-  CHECK(net.loss_and_gradient(weights, gradients, no_poll) == Approx(std::log(std::exp(x) + 9) - x));
+  CHECK(net.loss_and_gradient(weights, gradients, nobody{}) == Approx(std::log(std::exp(x) + 9) - x));
 }
 
 TEST_CASE("the seed decides the initial weights, whose variance is 1 / inputs, and biases are zero") {
