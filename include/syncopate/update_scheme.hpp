@@ -220,9 +220,10 @@ class update_scheme {
     check_model<W>();
     SYNCOPATE_CHECK_MODEL(G, "gradients", "of the weights");
     guarded([&] {
-      open("step", weights, samples);
+      prepare("step", weights, samples);
       bind_readable(gradients, "gradients");
       disjoint_.check();
+      begin(detail::calls::step, samples);
       layers_.give_all();
       close(delay_.due(clock_, clock_));
       settle();
@@ -254,8 +255,10 @@ class update_scheme {
   void begin_step(W&& weights, double samples = 1) {
     check_model<W>();
     guarded([&] {
-      open("begin_step", weights, samples);
+      prepare("begin_step", weights, samples);
       disjoint_.check();
+      begin(detail::calls::step, samples);
+      open_ = true;
     });
   }
 
@@ -800,16 +803,15 @@ class update_scheme {
     landed_.assign(order_.size(), true);
   }
 
-  /// A step begins.
+  /// What has to hold for a step to begin.
   template <class W>
-  void open(const std::string& call, W&& weights, double samples) {
+  void prepare(const std::string& call, W&& weights, double samples) {
     require_running(call);
     require_no_open_step(call);
     if (!(samples >= 0) || !std::isfinite(samples))
       throw usage_error("syncopate: samples must be a finite number of at least 0, but is " + std::to_string(samples));
     validate();
     bind_weights(weights);
-    begin(detail::calls::step, samples);
   }
 
   void begin(detail::calls call, double samples) {
@@ -817,7 +819,6 @@ class update_scheme {
     now_ = {clock_, call, samples, checks, at_fault_, false, true, delay_.launches(clock_)};
     departed_ = 0;
     layers_.expect_gradients();
-    open_ = call == detail::calls::step;
   }
 
   bool clips_before() const { return options_.clips() && options_.clip == clipping::before_averaging; }
@@ -971,8 +972,9 @@ class update_scheme {
     visit_bucket(number, [&](auto& bucket, auto& lane) {
       const auto due = [&](std::int64_t launched) { return is_due(launched); };
       while (bucket.any_due(due)) {
-        const mean_facts mean = facts_of(bucket.messages().second);
-        receive(number, mean.message);
+        const std::int64_t message = bucket.messages().second;
+        receive(number, message);
+        const mean_facts mean = facts_of(message);
         const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable, due,
                                           lane.weights);
         if (number + 1 < order_.size()) continue;
