@@ -322,4 +322,16 @@ concept Communicator = Element<T> && std::movable<C> &&
   c.all_gather(own, bytes);
 };
 
+/// One whose sums come in halves, for `sharded_averaging`. Both work in place on `size()` blocks of equal length, one
+/// for each rank, and are otherwise as `start_sum`.
+///
+/// - `Request start_reduce_scatter(std::span<T> elements)`: the block with this rank's number becomes the sum over
+///   ranks; what is in the others afterwards is left open.
+/// - `Request start_all_gather(std::span<T> elements)`: every block becomes what is in it on the rank with its number.
+template <class C, class T>
+concept ShardingCommunicator = Communicator<C, T> && requires(C& c, std::span<T> elements) {
+  { c.start_reduce_scatter(elements) } -> Request;
+  { c.start_all_gather(elements) } -> Request;
+};
+
 }  // namespace syncopate

@@ -7,6 +7,7 @@
 #include "averaging/gradient_averaging.hpp"
 #include "averaging/local_rule_averaging.hpp"
 #include "averaging/lookahead_averaging.hpp"
+#include "averaging/sharded_averaging.hpp"
 #include "averaging/weight_averaging.hpp"
 #include "delays/fixed_delay.hpp"
 #include "delays/periodic_delay.hpp"
@@ -28,6 +29,14 @@ template <class W, class C, class Rule>
 auto synchronous_sgd(W&& weights, C communicator, Rule rule, const scheme_options& options = {}) {
   return update_scheme{weights, std::move(communicator), fixed_delay{0}, gradient_averaging{no_prediction{}, rule},
                        options};
+}
+
+/// Synchronous SGD whose update ranks share: each keeps the rule's state of its own part of the model, and hands out
+/// the weights that it has updated (Lee et al., MLHPC 2018). For use layer by layer; see `sharded_averaging`.
+template <class W, class C, class Rule>
+auto sharded_sgd(W&& weights, C communicator, Rule rule, const scheme_options& options = {}) {
+  return update_scheme{weights, std::move(communicator), fixed_delay{0},
+                       sharded_averaging{gradient_averaging{no_prediction{}, rule}}, options};
 }
 
 /// Pseudo-synchronous SGD (Wen et al., Int. J. Parallel Programming 2024): each step applies the mean gradient of

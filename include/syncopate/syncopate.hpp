@@ -11,6 +11,7 @@
 #include "averaging/gradient_averaging.hpp"
 #include "averaging/local_rule_averaging.hpp"
 #include "averaging/lookahead_averaging.hpp"
+#include "averaging/sharded_averaging.hpp"
 #include "averaging/weight_averaging.hpp"
 #include "combination.hpp"
 #include "communicators/loopback.hpp"

@@ -127,6 +127,14 @@ class update_scheme {
     SYNCOPATE_CHECK_ROLE(rule, UpdateRule, "an UpdateRule: void apply(T& weight, T gradient, T&... state) const");
     SYNCOPATE_CHECK_ROLE(local_rule, UpdateRule, "an UpdateRule: void apply(T& weight, T gradient, T&... state) const");
     SYNCOPATE_CHECK_ROLE(merge, Merge, "a Merge: T merge(T weight, const landed<T>&, T&... state) const");
+    if constexpr (detail::shards<A>) {
+      static_assert(ShardingCommunicator<C, T>,
+                    "syncopate: an averaging whose work ranks share needs a ShardingCommunicator; see "
+                    "syncopate/concepts.hpp");
+      static_assert(!detail::advances<A, T> && !detail::looks_ahead<A, T>,
+                    "syncopate: an averaging whose work ranks share can neither advance nor look ahead: no rank has "
+                    "all weights' state");
+    }
     if constexpr (requires { requires detail::predictor_type<A>::looks_ahead_only; })
       static_assert(
           detail::looks_ahead<A, T>,
@@ -191,7 +199,8 @@ class update_scheme {
       make_zeros(lane);
     });
     auto& first = std::get<0>(lanes_);
-    if (tensors_.empty()) first.buckets.emplace_back(std::vector<detail::piece>{}, facts.most_in_flight, size());
+    if (tensors_.empty())
+      first.buckets.emplace_back(std::vector<detail::piece>{}, facts.most_in_flight, rank(), size());
     order_buckets();
     known_.reserve(static_cast<std::size_t>(facts.most_in_flight) + 1);
   }
@@ -272,8 +281,7 @@ class update_scheme {
     SYNCOPATE_CHECK_MODEL(G, "a layer's gradient", "of the weights");
     guarded([&] {
       require_running("gradient_ready");
-      if (!open_)
-        throw usage_error("syncopate: gradient_ready was called outside a step: call begin_step before");
+      if (!open_) throw usage_error("syncopate: gradient_ready was called outside a step: call begin_step before");
       layers_.check(layer);
       const auto& wanted = layers_.all()[layer];
       bind<false>(gradient, {"gradients", wanted.first, wanted.tensors, layer, true});
@@ -299,6 +307,7 @@ class update_scheme {
       }
       layers_.give_all();
       close(false);
+      hand_out_what_is_there();
     });
   }
 
@@ -312,6 +321,7 @@ class update_scheme {
       for (const std::size_t bucket : wanted.buckets) land(bucket);
       layers_.make_current(layer);
       refuse();
+      hand_out_what_is_there();
     });
   }
 
@@ -343,6 +353,7 @@ class update_scheme {
     for_each_lane([](auto& lane) {
       for (auto& bucket : lane.buckets) bucket.poll();
     });
+    if (sharded && state_ == state::running) guarded([&] { hand_out_what_is_there(); });
   }
 
   /// Collective. Writes to `out` the model to evaluate or to save: the weights without any prediction, or, where ranks
@@ -495,7 +506,10 @@ class update_scheme {
       bind_weights(weights);
       const auto share = [&](auto elements) { communicator_.broadcast(std::as_writable_bytes(elements), 0); };
       for_each_lane([&](auto& lane) { std::ranges::for_each(lane.weights, share); });
-      for_each_bucket([&](auto& bucket, auto&) { bucket.for_each_common_vector(share); });
+      for_each_bucket([&](auto& bucket, auto& lane) {
+        bucket.for_each_common_vector(share);
+        if constexpr (sharded) bucket.start(lane.weights);
+      });
       state_ = state::running;
     });
   }
@@ -550,6 +564,7 @@ class update_scheme {
  private:
   static constexpr bool ranks_differ = detail::advances<A, typename std::tuple_element_t<0, lanes>::element>;
   static constexpr bool predicts_ahead = detail::looks_ahead<A, typename std::tuple_element_t<0, lanes>::element>;
+  static constexpr bool sharded = detail::shards<A>;
 
   static constexpr void check_types() {
     static_assert(DelayPolicy<D>, "syncopate: the third argument must be a DelayPolicy; see syncopate/concepts.hpp");
@@ -569,7 +584,7 @@ class update_scheme {
 
   void validate() const {
     options_.validate();
-    if (ranks_differ && options_.clips() && options_.clip == clipping::after_averaging)
+    if (ranks_differ && clips_after())
       throw configuration_error("syncopate: a mean of weights has no gradient's norm: clip before_averaging");
     detail::validate(delay_);
     detail::for_each_policy(averaging_, [](const auto& policy) { detail::validate(policy); });
@@ -646,7 +661,7 @@ class update_scheme {
   template <class Visitor>
   void for_each_lane(Visitor visit) {
     visit(std::get<0>(lanes_));
-    if constexpr (std::tuple_size_v<lanes> > 1) visit(std::get<1>(lanes_));
+    if constexpr (std::tuple_size_v < lanes >> 1) visit(std::get<1>(lanes_));
   }
 
   /// In the order in which they leave.
@@ -660,7 +675,7 @@ class update_scheme {
     const place at = order_[number];
     auto& first = std::get<0>(lanes_);
     if (at.lane == 0) return visit(first.buckets[at.bucket], first);
-    if constexpr (std::tuple_size_v<lanes> > 1) {
+    if constexpr (std::tuple_size_v < lanes >> 1) {
       auto& second = std::get<1>(lanes_);
       visit(second.buckets[at.bucket], second);
     }
@@ -711,8 +726,8 @@ class update_scheme {
       ++number;
     });
     if (number < end)
-      throw layout_error("syncopate: there are " + wanted.text() + " of only " +
-                         std::to_string(number - wanted.first) + " of the " + wanted.layout());
+      throw layout_error("syncopate: there are " + wanted.text() + " of only " + std::to_string(number - wanted.first) +
+                         " of the " + wanted.layout());
   }
 
   template <class W>
@@ -743,14 +758,14 @@ class update_scheme {
     const auto close = [&] {
       if (pieces.empty()) return;
       std::ranges::reverse(pieces);
-      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, size());
+      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, rank(), size());
       lane.buckets.back().start(lane.weights);
       bytes = 0;
     };
     for (std::size_t tensor = lane.weights.size(); tensor-- > 0;) {
       const std::span<T> elements = lane.weights[tensor];
       if (bytes + elements.size_bytes() > options_.bucket_bytes) close();
-      pieces.push_back({tensor, 0, elements.size(), 0});
+      pieces.push_back({tensor, elements.size()});
       bytes += elements.size_bytes();
     }
     close();
@@ -821,6 +836,7 @@ class update_scheme {
     layers_.expect_gradients();
   }
 
+  bool clips_after() const { return options_.clips() && options_.clip == clipping::after_averaging; }
   bool clips_before() const { return options_.clips() && options_.clip == clipping::before_averaging; }
 
   /// Whether a bucket can leave before all gradients are there.
@@ -889,6 +905,7 @@ class update_scheme {
     landing_averaging_ = averaging_;
     known_.clear();
     landed_.assign(order_.size(), false);
+    handed_out_ = order_.size();
     layers_.expect_forward();
   }
 
@@ -902,7 +919,16 @@ class update_scheme {
 
   /// Throws what a mean that was not absorbed is to be refused with.
   void refuse() {
-    if (!refusal_.empty()) throw non_finite_error(std::exchange(refusal_, {}));
+    if (refused_ < 0) return;
+    settle();
+    const std::int64_t message = std::exchange(refused_, -1);
+    for (std::size_t number = 0; number < order_.size(); ++number) {
+      int rank = -1;
+      visit_bucket(number, [&](auto& bucket, auto&) { rank = bucket.not_finite_rank(message); });
+      if (rank >= 0)
+        throw non_finite_error("syncopate: what rank " + std::to_string(rank) + " contributed to " +
+                               text_of_message(step_of(number, message), number) + " is not finite");
+    }
   }
 
   /// A step of a rank that has nothing left to do. Whether no rank has.
@@ -922,7 +948,9 @@ class update_scheme {
     bool all = true;
     std::size_t number = 0;
     for_each_bucket([&](auto& bucket, auto&) {
-      all = naming(clock_, number++, [&] { return bucket.receive(bucket.messages().first - 1, measured_).all_joined; }) && all;
+      all =
+          naming(clock_, number++, [&] { return bucket.receive(bucket.messages().first - 1, measured_).all_joined; }) &&
+          all;
     });
     return all;
   }
@@ -965,24 +993,64 @@ class update_scheme {
     return any;
   }
 
-  /// Absorbs what is due of one bucket, if that has not been done yet.
+  /// Absorbs what is due of one bucket, if that has not been done yet, and leaves the result in the user's tensors.
   void land(std::size_t number) {
     if (landed_[number]) return;
     landed_[number] = true;
+    if constexpr (sharded) {
+      while (handed_out_ > number) hand_out();
+      visit_bucket(number, [&](auto& bucket, auto& lane) {
+        if (bucket.gathers())
+          naming(bucket.step_of(bucket.messages().second - 1), number,
+                 [&] { bucket.end_gather(lane.weights, measured_); });
+      });
+    } else {
+      absorb(number);
+    }
+  }
+
+  /// Where ranks share the work: starts to hand out this rank's part of the next bucket's weights. What left last, and
+  /// is likely to be needed first, comes first: all ranks have the same order.
+  void hand_out() {
+    const std::size_t number = --handed_out_;
+    if (!absorb(number)) return;
+    visit_bucket(number, [&](auto& bucket, auto&) {
+      naming(bucket.step_of(bucket.messages().second - 1), number, [&] { bucket.start_gather(communicator_); });
+    });
+  }
+
+  /// The same for all buckets whose turn it is, as long as nothing has to be waited for.
+  void hand_out_what_is_there() {
+    if constexpr (sharded) {
+      const auto due = [&](std::int64_t launched) { return is_due(launched); };
+      for (bool there = true; there && handed_out_ > 0;) {
+        visit_bucket(handed_out_ - 1, [&](auto& bucket, auto&) {
+          there = !bucket.any_due(due) || (!clips_after() && bucket.has_landed(bucket.messages().second));
+        });
+        if (there) hand_out();
+      }
+    }
+  }
+
+  /// Absorbs what is due of one bucket. Whether anything was.
+  bool absorb(std::size_t number) {
+    bool any = false;
     visit_bucket(number, [&](auto& bucket, auto& lane) {
       const auto due = [&](std::int64_t launched) { return is_due(launched); };
       while (bucket.any_due(due)) {
+        any = true;
         const std::int64_t message = bucket.messages().second;
         receive(number, message);
         const mean_facts mean = facts_of(message);
-        const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable, due,
-                                          lane.weights);
+        const bool counts =
+            bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable, due, lane.weights);
         if (number + 1 < order_.size()) continue;
         if (counts) ++measured_.taken.absorbed;
         if (!mean.usable && options_.non_finite_gradients == non_finite::skip) ++measured_.taken.skipped;
       }
       bucket.look_ahead_again(landing_averaging_, landing_, lane.weights);
     });
+    return any;
   }
 
   /// What is known of a message that has landed.
@@ -1001,18 +1069,14 @@ class update_scheme {
     std::size_t last = order_.size() - 1;
     const detail::agreed_headers said = receive(last, message);
     mean_facts mean{message, said.samples, 1, said.not_finite_rank < 0};
-    if (!mean.usable && options_.non_finite_gradients == non_finite::refuse && refusal_.empty()) {
-      std::size_t first = 0;
-      while (first < last && receive(first, message).not_finite_rank < 0) ++first;
-      refusal_ = "syncopate: what rank " + std::to_string(receive(first, message).not_finite_rank) +
-                 " contributed to " + text_of_message(step_of(first, message), first) + " is not finite";
-    }
-    if (mean.usable && said.samples > 0 && options_.clips() && options_.clip == clipping::after_averaging) {
+    if (!mean.usable && options_.non_finite_gradients == non_finite::refuse && refused_ < 0) refused_ = message;
+    if (mean.usable && said.samples > 0 && clips_after()) {
       double sum = 0;
       for (std::size_t number = 0; number < order_.size(); ++number) {
         receive(number, message);
         visit_bucket(number, [&](auto& bucket, auto&) { sum += bucket.sum_of_squares_received(message); });
       }
+      if constexpr (sharded) sum = detail::total(communicator_, sum);
       const double norm = std::sqrt(sum) / said.samples;
       if (norm > options_.largest_norm) mean.shrink = options_.largest_norm / norm;
     }
@@ -1104,17 +1168,18 @@ class update_scheme {
   std::uint64_t schedule_ = 0;  ///< hash of what the delay policy decides
   std::int64_t clock_ = 0;      ///< the number of the next step, the same on all ranks
   // The step that is being made.
-  bool open_ = false;           ///< whether begin_step was called and end_step was not
-  detail::departure now_{};     ///< what leaves
-  std::size_t departed_ = 0;    ///< buckets that have left
+  bool open_ = false;         ///< whether begin_step was called and end_step was not
+  detail::departure now_{};   ///< what leaves
+  std::size_t departed_ = 0;  ///< buckets that have left
   // What is due, and lands bucket by bucket.
-  std::int64_t landing_ = 0;    ///< the step at which it was due
-  bool ends_ = false;           ///< whether everything in flight is
+  std::int64_t landing_ = 0;          ///< the step at which it was due
+  bool ends_ = false;                 ///< whether everything in flight is
   A landing_averaging_ = averaging_;  ///< with the hyper-parameters in force then
-  std::vector<bool> landed_;    ///< for each bucket
+  std::vector<bool> landed_;          ///< for each bucket
   std::vector<mean_facts> known_;
+  std::size_t handed_out_ = 0;  ///< where ranks share the work: buckets from this one on have been
   bool at_fault_ = false;       ///< whether a local move was left out that the other ranks do not know of yet
-  std::string refusal_;         ///< what a message that was not absorbed is to be refused with
+  std::int64_t refused_ = -1;   ///< the first message that was not absorbed and has to be told of, if any
   std::string failure_;         ///< the newest error
   owned_state state_;
   int exceptions_ = std::uncaught_exceptions();

@@ -8,8 +8,8 @@
 
 #include "syncopate/concepts.hpp"
 
-static_assert(syncopate::Communicator<syncopate::loopback, float>);
-static_assert(syncopate::Communicator<syncopate::loopback, double>);
+static_assert(syncopate::ShardingCommunicator<syncopate::loopback, float>);
+static_assert(syncopate::ShardingCommunicator<syncopate::loopback, double>);
 
 TEMPLATE_TEST_CASE("A sum over one rank is what it put in, at once", "[loopback]", float, double) {
   syncopate::loopback alone;
@@ -21,6 +21,9 @@ TEMPLATE_TEST_CASE("A sum over one rank is what it put in, at once", "[loopback]
   auto request = alone.start_sum(std::span(values));
   CHECK(request.test());
   request.wait();
+  CHECK(values == before);
+  CHECK(alone.start_reduce_scatter(std::span(values)).test());
+  CHECK(alone.start_all_gather(std::span(values)).test());
   CHECK(values == before);
   CHECK(alone.duplicate().start_sum(std::span<TestType>()).test());
 }

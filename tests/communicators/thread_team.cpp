@@ -35,8 +35,8 @@ using syncopate::thread_communicator;
 using syncopate::thread_team;
 using steady = std::chrono::steady_clock;
 
-static_assert(syncopate::Communicator<thread_communicator, float>);
-static_assert(syncopate::Communicator<thread_communicator, double>);
+static_assert(syncopate::ShardingCommunicator<thread_communicator, float>);
+static_assert(syncopate::ShardingCommunicator<thread_communicator, double>);
 static_assert(!std::copyable<thread_communicator::request>);
 
 double seconds(steady::duration d) { return std::chrono::duration<double>(d).count(); }
@@ -89,6 +89,43 @@ TEMPLATE_TEST_CASE("Sums are taken in the order of ranks, bitwise the same every
   REQUIRE(sums.size() == static_cast<std::size_t>(ranks));
   for (const auto& sum : sums)
     CHECK((size == 0 || std::memcmp(sum.data(), expected.data(), size * sizeof(TestType)) == 0));
+}
+
+TEMPLATE_TEST_CASE("The halves of a sum together are bitwise the sum", "[thread_team]", float, double) {
+  const int ranks = GENERATE(1, 2, 3, 5);
+  // blocks of nothing, within a part of the work, of more than one, and at its edge
+  const std::size_t block = GENERATE(0u, 1u, 7u, 2048u, 4096u, 6001u);
+  const std::size_t size = block * static_cast<std::size_t>(ranks);
+  const auto expected = sum_in_rank_order<TestType>(ranks, size);
+  const auto right = on_ranks(ranks, [&](thread_communicator communicator) {
+    const std::size_t first = static_cast<std::size_t>(communicator.rank()) * block;
+    auto values = awkward_numbers<TestType>(communicator.rank(), size);
+    communicator.start_reduce_scatter(std::span(values)).wait();
+    for (std::size_t i = 0; i < size; ++i)
+      if (i < first || i >= first + block) values[i] = TestType(-7);
+    auto request = communicator.start_all_gather(std::span(values));
+    poll(request);
+    return values == expected;
+  });
+  CAPTURE(ranks, block);
+  CHECK(right == std::vector<bool>(static_cast<std::size_t>(ranks), true));
+}
+
+TEST_CASE("What cannot be cut into equal blocks is refused, before anybody waits", "[thread_team]") {
+  on_ranks(3, [](thread_communicator communicator) {
+    std::vector<float> values(4);
+    for (const bool gather : {false, true}) try {
+        if (gather)
+          communicator.start_all_gather(std::span(values)).wait();
+        else
+          communicator.start_reduce_scatter(std::span(values)).wait();
+        throw std::logic_error("it was not refused");
+      } catch (const syncopate::communication_error& error) {
+        if (error.what() != std::string("syncopate: 4 elements cannot be cut into 3 equal blocks, one for each rank"))
+          throw;
+      }
+    return true;
+  });
 }
 
 TEST_CASE("The numbers of the test above do depend on the order", "[thread_team]") {
@@ -626,6 +663,27 @@ TEST_CASE("With a link, a sum takes its time", "[thread_team][link]") {
     CHECK(times.size() == 5);
     CHECK(std::ranges::all_of(times, [&](double time) { return time >= modelled; }));
     CHECK(std::ranges::min(times) < 2 * modelled);
+  }
+}
+
+TEST_CASE("With a link, each half of a sum takes half of its time", "[thread_team][link]") {
+  const link_model link{.gigabits_per_second = 0.1, .latency_microseconds = 0};
+  constexpr std::size_t size = 200'000;  // 8 ms each
+  const double modelled = link.all_reduce_seconds(size * sizeof(float), 2) / 2;
+  const auto measured = on_ranks(thread_team(2, link), [&](thread_communicator communicator) {
+    std::vector<float> values(size);
+    const auto begin = steady::now();
+    auto first = communicator.start_reduce_scatter(std::span(values));
+    first.wait();
+    auto second = communicator.start_all_gather(std::span(values));
+    second.wait();
+    return std::pair(seconds(first.landed_at() - begin), seconds(second.landed_at() - first.landed_at()));
+  });
+  for (const auto& [first, second] : measured) {
+    CHECK(first >= 0.99 * modelled);
+    CHECK(first < modelled + 1);
+    CHECK(second >= 0.99 * modelled);
+    CHECK(second < modelled + 1);
   }
 }
 

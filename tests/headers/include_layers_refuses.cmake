@@ -32,7 +32,7 @@ refused(adaptors/eigen.hpp "<xtensor/xarray.hpp>" "syncopate/adaptors/eigen.hpp 
 refused(adaptors/xtensor.hpp "\"../update_scheme.hpp\"" "must not include update_scheme.hpp")
 refused(communicators/thread_team.hpp "<mpi.h>" "syncopate/communicators/thread_team.hpp must not include mpi.h")
 refused(communicators/boost_mpi.hpp "\"../rules/sgd.hpp\"" "must not include rules/sgd.hpp")
-refused(detail/pipeline.hpp "\"mpi/ring_sum.hpp\"" "syncopate/detail/pipeline.hpp must not include detail/mpi/ring_sum.hpp")
+refused(detail/pipeline.hpp "\"mpi/ring_operation.hpp\"" "syncopate/detail/pipeline.hpp must not include detail/mpi/ring_operation.hpp")
 refused(update_scheme.hpp "\"rules/sgd.hpp\"" "syncopate/update_scheme.hpp must not include rules/sgd.hpp")
 refused(schemes.hpp "\"communicators/boost_mpi.hpp\"" "must not include communicators/boost_mpi.hpp")
 refused(syncopate.hpp "\"adaptors/eigen.hpp\"" "syncopate/syncopate.hpp must not include adaptors/eigen.hpp")

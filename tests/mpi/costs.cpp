@@ -45,6 +45,13 @@ TEMPLATE_TEST_CASE("The bytes that a rank sends are counted", "[mpi][cost]", flo
     CHECK(std::abs(static_cast<double>(sent) - least) <= static_cast<double>(2 * (ranks - 1) * sizeof(TestType)));
     if (communicator.choice(size * sizeof(TestType)).ring())
       CHECK(over_ranks(sent) == 2 * (ranks - 1) * size * sizeof(TestType));
+
+    std::vector<TestType> blocks(size * ranks);
+    const auto before_halves = communicator.cost().bytes_sent;
+    communicator.start_reduce_scatter(std::span(blocks)).wait();
+    CHECK(communicator.cost().bytes_sent - before_halves == (ranks - 1) * size * sizeof(TestType));
+    communicator.start_all_gather(std::span(blocks)).wait();
+    CHECK(communicator.cost().bytes_sent - before_halves == 2 * (ranks - 1) * size * sizeof(TestType));
   }
 }
 
@@ -72,7 +79,7 @@ TEST_CASE("What MPI refuses is reported with its text and what was tried, whenev
   const auto start = [&]() -> detail::mpi_operation& {
     detail::mpi_elements elements = detail::elements_of_mpi(std::span<double>(values));
     elements.type = MPI_DATATYPE_NULL;
-    return channel.start_sum(elements, false);
+    return channel.start(detail::movement::sum, elements, false);
   };
   detail::mpi_operation& awaited = start();
   detail::mpi_operation& tested = start();

@@ -25,8 +25,8 @@ using namespace support;
 using syncopate::mpi_options;
 using syncopate::detail::mpi_communicator;
 
-static_assert(syncopate::Communicator<mpi_communicator, float>);
-static_assert(syncopate::Communicator<mpi_communicator, double>);
+static_assert(syncopate::ShardingCommunicator<mpi_communicator, float>);
+static_assert(syncopate::ShardingCommunicator<mpi_communicator, double>);
 static_assert(std::copyable<mpi_communicator>);
 static_assert(!std::copyable<mpi_communicator::request>);
 
@@ -94,6 +94,74 @@ TEST_CASE("What is more than a call of MPI takes is cut into pieces", "[mpi]") {
     communicator.sum(std::span(values));
     CHECK(values == sum_of_integers<float>(communicator.size(), size));
   }
+}
+
+TEMPLATE_TEST_CASE("The halves of a sum leave each rank its block, and bring all ranks' blocks to all", "[mpi]", float,
+                   double) {
+  mpi_way way = any_way();
+  INFO(way.name);
+  way.options.largest_count = GENERATE(7u, std::size_t{INT_MAX});
+  mpi_communicator communicator(MPI_COMM_WORLD, way.options);
+  const auto ranks = static_cast<std::size_t>(communicator.size()),
+             rank = static_cast<std::size_t>(communicator.rank());
+  const std::size_t chunk = way.options.chunk_bytes / sizeof(TestType);
+  for (const std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{5}, chunk - 1, chunk, chunk + 1,
+                                  33 * chunk + 1, std::size_t{2'003}})
+    for (const bool polling : {false, true}) {
+      INFO("blocks of " << block << " elements");
+      const auto finish = [&](mpi_communicator::request request) { polling ? poll(request) : request.wait(); };
+      const auto all = sum_of_integers<TestType>(communicator.size(), block * ranks);
+      const auto own = [&](std::vector<TestType>& values) { return std::span(values).subspan(rank * block, block); };
+      auto values = integers<TestType>(communicator.rank(), block * ranks);
+      values.push_back(TestType(-1));
+      const std::span<TestType> blocks = std::span(values).first(block * ranks);
+      finish(communicator.start_reduce_scatter(blocks));
+      CHECK(std::ranges::equal(own(values), std::span(all).subspan(rank * block, block)));
+      for (std::size_t other = 0; other < ranks; ++other)
+        if (other != rank) std::ranges::fill(blocks.subspan(other * block, block), TestType(-7));
+      finish(communicator.start_all_gather(blocks));
+      CHECK(std::ranges::equal(blocks, all));
+      CHECK(values.back() == TestType(-1));
+    }
+}
+
+TEMPLATE_TEST_CASE("Sums and their halves may be in flight together", "[mpi]", float, double) {
+  const mpi_way way = any_way();
+  INFO(way.name);
+  mpi_communicator communicator(MPI_COMM_WORLD, way.options);
+  const auto ranks = static_cast<std::size_t>(communicator.size()),
+             rank = static_cast<std::size_t>(communicator.rank());
+  const std::size_t block = 401;
+  std::vector<std::vector<TestType>> buffers;
+  std::vector<mpi_communicator::request> requests;
+  for (int k = 0; k < 30; ++k) {
+    auto& values = buffers.emplace_back(integers<TestType>(communicator.rank(), block * ranks));
+    requests.push_back(k % 3 == 0   ? communicator.start_sum(std::span(values))
+                       : k % 3 == 1 ? communicator.start_reduce_scatter(std::span(values))
+                                    : communicator.start_all_gather(std::span(values)));
+  }
+  std::ranges::shuffle(requests, std::mt19937(static_cast<unsigned>(communicator.rank())));
+  for (auto& request : requests) communicator.rank() == 1 ? poll(request) : request.wait();
+  const auto sum = sum_of_integers<TestType>(communicator.size(), block * ranks);
+  for (std::size_t k = 0; k < buffers.size(); ++k) {
+    if (k % 3 == 0) CHECK(buffers[k] == sum);
+    if (k % 3 == 1)
+      CHECK(std::ranges::equal(std::span(buffers[k]).subspan(rank * block, block),
+                               std::span(sum).subspan(rank * block, block)));
+    for (std::size_t other = 0; k % 3 == 2 && other < ranks; ++other) {
+      const auto from = integers<TestType>(static_cast<int>(other), block * ranks);
+      CHECK(std::ranges::equal(std::span(buffers[k]).subspan(other * block, block),
+                               std::span(from).subspan(other * block, block)));
+    }
+  }
+}
+
+TEST_CASE("What cannot be cut into equal blocks is refused", "[mpi]") {
+  mpi_communicator communicator(MPI_COMM_WORLD, any_way().options);
+  if (communicator.size() == 1) return;
+  std::vector<float> values(static_cast<std::size_t>(communicator.size()) + 1);
+  CHECK_THROWS_AS(communicator.start_reduce_scatter(std::span(values)), syncopate::communication_error);
+  CHECK_THROWS_AS(communicator.start_all_gather(std::span(values)), syncopate::communication_error);
 }
 
 TEMPLATE_TEST_CASE("Sums are bitwise the same on all ranks, whoever makes the calls", "[mpi]", float, double) {

@@ -23,6 +23,7 @@ DEFINE(lookahead_sgd, syncopate::lookahead_sgd)
 DEFINE(od_sgd, syncopate::od_sgd)
 DEFINE(dasgd, syncopate::dasgd)
 DEFINE(local_sgd, syncopate::local_sgd)
+DEFINE(sharded_sgd, syncopate::sharded_sgd)
 #undef DEFINE
 
 }  // namespace compiled

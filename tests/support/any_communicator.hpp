@@ -49,6 +49,14 @@ class any_communicator {
   request start_sum(std::span<T> elements) {
     return request(held_->start_sum(elements));
   }
+  template <syncopate::Element T>
+  request start_reduce_scatter(std::span<T> elements) {
+    return request(held_->start_reduce_scatter(elements));
+  }
+  template <syncopate::Element T>
+  request start_all_gather(std::span<T> elements) {
+    return request(held_->start_all_gather(elements));
+  }
   void broadcast(std::span<std::byte> bytes, int root) { held_->broadcast(bytes, root); }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { held_->all_gather(own, all); }
 
@@ -60,6 +68,10 @@ class any_communicator {
     virtual std::unique_ptr<interface> duplicate() const = 0;
     virtual std::unique_ptr<operation> start_sum(std::span<float>) = 0;
     virtual std::unique_ptr<operation> start_sum(std::span<double>) = 0;
+    virtual std::unique_ptr<operation> start_reduce_scatter(std::span<float>) = 0;
+    virtual std::unique_ptr<operation> start_reduce_scatter(std::span<double>) = 0;
+    virtual std::unique_ptr<operation> start_all_gather(std::span<float>) = 0;
+    virtual std::unique_ptr<operation> start_all_gather(std::span<double>) = 0;
     virtual void broadcast(std::span<std::byte>, int root) = 0;
     virtual void all_gather(std::span<const std::byte>, std::span<std::byte>) = 0;
   };
@@ -80,16 +92,31 @@ class any_communicator {
     std::unique_ptr<interface> duplicate() const override {
       return std::make_unique<holder>(communicator_.duplicate());
     }
-    std::unique_ptr<operation> start_sum(std::span<float> elements) override { return start(elements); }
-    std::unique_ptr<operation> start_sum(std::span<double> elements) override { return start(elements); }
+    std::unique_ptr<operation> start_sum(std::span<float> elements) override {
+      return started(communicator_.start_sum(elements));
+    }
+    std::unique_ptr<operation> start_sum(std::span<double> elements) override {
+      return started(communicator_.start_sum(elements));
+    }
+    std::unique_ptr<operation> start_reduce_scatter(std::span<float> elements) override {
+      return started(communicator_.start_reduce_scatter(elements));
+    }
+    std::unique_ptr<operation> start_reduce_scatter(std::span<double> elements) override {
+      return started(communicator_.start_reduce_scatter(elements));
+    }
+    std::unique_ptr<operation> start_all_gather(std::span<float> elements) override {
+      return started(communicator_.start_all_gather(elements));
+    }
+    std::unique_ptr<operation> start_all_gather(std::span<double> elements) override {
+      return started(communicator_.start_all_gather(elements));
+    }
     void broadcast(std::span<std::byte> bytes, int root) override { communicator_.broadcast(bytes, root); }
     void all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
       communicator_.all_gather(own, all);
     }
-    template <class T>
-    std::unique_ptr<operation> start(std::span<T> elements) {
-      auto started = communicator_.start_sum(elements);
-      return std::make_unique<held_operation<decltype(started)>>(std::move(started));
+    template <class R>
+    static std::unique_ptr<operation> started(R request) {
+      return std::make_unique<held_operation<R>>(std::move(request));
     }
     C communicator_;
   };
@@ -99,7 +126,7 @@ class any_communicator {
   std::unique_ptr<interface> held_;
 };
 
-static_assert(syncopate::Communicator<any_communicator, float>);
-static_assert(syncopate::Communicator<any_communicator, double>);
+static_assert(syncopate::ShardingCommunicator<any_communicator, float>);
+static_assert(syncopate::ShardingCommunicator<any_communicator, double>);
 
 }  // namespace support

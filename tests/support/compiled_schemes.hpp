@@ -33,5 +33,7 @@ template <class W, class... Arguments>
 support::maker<W> dasgd(Arguments... arguments);
 template <class W, class... Arguments>
 support::maker<W> local_sgd(Arguments... arguments);
+template <class W, class... Arguments>
+support::maker<W> sharded_sgd(Arguments... arguments);
 
 }  // namespace compiled

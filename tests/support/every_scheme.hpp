@@ -7,6 +7,7 @@
 #include "compiled_schemes.hpp"
 #include "syncopate/averaging/gradient_averaging.hpp"
 #include "syncopate/averaging/lookahead_averaging.hpp"
+#include "syncopate/averaging/sharded_averaging.hpp"
 #include "syncopate/averaging/weight_averaging.hpp"
 #include "syncopate/delays/fixed_delay.hpp"
 #include "syncopate/delays/periodic_delay.hpp"
@@ -51,6 +52,9 @@ named_makers<W> every_scheme() {
       {"od_sgd with a local rule", compiled::od_sgd<W>(rule, local_rule, 3)},
       {"dasgd", compiled::dasgd<W>(rule, periodic_delay{.period = 4, .delay = 2})},
       {"local_sgd", compiled::local_sgd<W>(rule, 2)},
+      {"sharded_sgd", compiled::sharded_sgd<W>(other_rule)},
+      {"sharded, delayed",
+       compiled::scheme<W>(delayed(1, 2), sharded_averaging{gradient_averaging{delay_compensation{}, rule}})},
       {"delta merge", compiled::scheme<W>(periodic_delay{.period = 3, .delay = 3},
                                           weight_averaging{two_parameter_merge{}, other_rule})},
   };
@@ -67,6 +71,8 @@ named_makers<W> every_scheme_with(const syncopate::scheme_options& options) {
       {"committed", compiled::scheme<W>(delayed(2), gradient_averaging{no_prediction{}, rule}, options)},
       {"look-ahead", compiled::scheme<W>(delayed(1), lookahead_averaging{local_gradient{}, rule}, options)},
       {"look-ahead, delay 3", compiled::scheme<W>(delayed(3), lookahead_averaging{local_gradient{}, rule}, options)},
+      {"sharded",
+       compiled::scheme<W>(delayed(0), sharded_averaging{gradient_averaging{no_prediction{}, rule}}, options)},
       {"weights",
        compiled::scheme<W>(periodic_delay{.period = 4, .delay = 2}, weight_averaging{blend{}, adamw{}}, options)}};
 }

@@ -56,7 +56,7 @@ namespace syncopate {
 /// the first one finalizes or the network notices.
 class boost_mpi {
  public:
-  /// A sum in flight. A request that was moved from is complete.
+  /// A sum, or a half of one, in flight. A request that was moved from is complete.
   ///
   /// Destroying it unfinished does not wait: the sum goes on and its memory is read and written, which therefore has to
   /// outlive it. (MPI offers no way out: MPI_Request_free and MPI_Cancel are not allowed on collectives.) The channel
@@ -78,6 +78,18 @@ class boost_mpi {
   template <Element T>
   [[nodiscard]] request start_sum(std::span<T> elements) {
     return ranks_.start_sum(elements);
+  }
+
+  /// Collective: starts the same sum of `size()` equal blocks in place, of which each rank gets its own one.
+  template <Element T>
+  [[nodiscard]] request start_reduce_scatter(std::span<T> elements) {
+    return ranks_.start_reduce_scatter(elements);
+  }
+
+  /// Collective: starts to bring each rank's own of `size()` equal blocks to all, in place.
+  template <Element T>
+  [[nodiscard]] request start_all_gather(std::span<T> elements) {
+    return ranks_.start_all_gather(elements);
   }
 
   /// Collective, blocking: a sum in place. Large ones take the ring where nothing else was asked for: it does best when

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "../concepts.hpp"
+#include "../detail/block_header.hpp"
 #include "../detail/header.hpp"
 #include "../error.hpp"
 #include "fault_plan.hpp"
@@ -125,9 +126,30 @@ class faulty_communicator {
 
   template <Element T>
   [[nodiscard]] auto start_sum(std::span<T> elements) {
-    const std::int64_t number = begin_sum(elements);
-    auto started = inner_.start_sum(elements);
-    return request<decltype(started)>(std::move(started), channel_, number);
+    const std::int64_t number = begin_sum(elements, sum_header());
+    return in_flight(inner_.start_sum(elements), number);
+  }
+
+  template <Element T>
+  [[nodiscard]] auto start_reduce_scatter(std::span<T> elements) requires requires(C& inner) {
+    inner.start_reduce_scatter(elements);
+  }
+  {
+    const std::size_t block = elements.size() / static_cast<std::size_t>(size());
+    const std::uint64_t struck = channel_->random(channel_->operations, 6) % static_cast<std::uint64_t>(size());
+    const std::int64_t number = begin_sum(elements.subspan(struck * block, block), detail::block_header_elements);
+    return in_flight(inner_.start_reduce_scatter(elements), number);
+  }
+
+  template <Element T>
+  [[nodiscard]] auto start_all_gather(std::span<T> elements) requires requires(C& inner) {
+    inner.start_all_gather(elements);
+  }
+  {
+    const std::size_t block = elements.size() / static_cast<std::size_t>(size());
+    const std::int64_t number =
+        begin_sum(elements.subspan(static_cast<std::size_t>(rank()) * block, block), detail::block_header_elements);
+    return in_flight(inner_.start_all_gather(elements), number);
   }
 
   template <Element T>
@@ -135,7 +157,7 @@ class faulty_communicator {
     inner.sum(elements);
   }
   {
-    const std::int64_t number = begin_sum(elements);
+    const std::int64_t number = begin_sum(elements, sum_header());
     if (channel_->strikes(planned_fault::failed_wait, number)) channel_->fail();
     inner_.sum(elements);
   }
@@ -157,6 +179,11 @@ class faulty_communicator {
   { return inner_.cost(); }
 
  private:
+  template <class R>
+  request<R> in_flight(R started, std::int64_t number) const {
+    return request<R>(std::move(started), channel_, number);
+  }
+
   /// The number of the call that begins.
   std::int64_t begin() {
     const std::int64_t number = channel_->operations++;
@@ -169,13 +196,15 @@ class faulty_communicator {
     return number;
   }
 
+  std::size_t sum_header() const { return detail::header_elements * static_cast<std::size_t>(size()); }
+
+  /// `header`: how many elements at the end a scheme's header takes, unless the plan knows better.
   template <Element T>
-  std::int64_t begin_sum(std::span<T> elements) {
+  std::int64_t begin_sum(std::span<T> elements, std::size_t header) {
     const std::int64_t number = begin();
     if (channel_->holds_up(planned_fault::slow, number)) channel_->pause(number, 3);
     if (channel_->strikes(planned_fault::failed_start, number)) channel_->fail();
-    const std::size_t header = plan().header_elements > 0 ? plan().header_elements
-                                                          : detail::header_elements * static_cast<std::size_t>(size());
+    if (plan().header_elements > 0) header = plan().header_elements;
     if (const std::size_t last = std::min(elements.size(), header);
         last > 0 && channel_->strikes(planned_fault::corrupted_header, number)) {
       using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../detail/collective_operation.hpp"
+#include "../detail/equal_blocks.hpp"
 #include "../detail/faults.hpp"
 #include "../detail/thread_channel.hpp"
 #include "../error.hpp"
@@ -27,7 +28,7 @@ namespace syncopate {
 /// that made it: afterwards, finished requests can still be looked at, but there is no one left to sum with.
 class thread_communicator {
  public:
-  /// A sum in flight.
+  /// A sum, or a half of one, in flight.
   ///
   /// Destroying it unfinished neither waits for ranks that have not called yet nor spoils their sum: that goes on with
   /// a copy of what this rank put in. If all have called, the sum is finished first. So with threads the memory is the
@@ -105,9 +106,24 @@ class thread_communicator {
   /// and `wait`.
   template <Element T>
   [[nodiscard]] request start_sum(std::span<T> elements) {
-    using kind = detail::collective_call::kind;
-    return call({std::same_as<T, float> ? kind::sum_of_floats : kind::sum_of_doubles, elements.size()}, elements.data(),
-                nullptr, detail::sum_part<T>);
+    return call({detail::collective_call::kind::sum, elements.size(), 0, sizeof(T)}, elements.data(), nullptr,
+                detail::sum_part<T>);
+  }
+
+  /// Collective: starts the same sum of `size()` equal blocks, of which each rank gets its own one.
+  template <Element T>
+  [[nodiscard]] request start_reduce_scatter(std::span<T> elements) {
+    detail::require_equal_blocks(elements.size(), size());
+    return call({detail::collective_call::kind::reduce_scatter, elements.size(), 0, sizeof(T)}, elements.data(),
+                nullptr, detail::reduce_scatter_part<T>);
+  }
+
+  /// Collective: starts to bring each rank's own of `size()` equal blocks to all.
+  template <Element T>
+  [[nodiscard]] request start_all_gather(std::span<T> elements) {
+    detail::require_equal_blocks(elements.size(), size());
+    return call({detail::collective_call::kind::gather_blocks, elements.size(), 0, sizeof(T)}, elements.data(), nullptr,
+                detail::gather_blocks_part<T>);
   }
 
   /// Collective, blocking. Throws as `request::wait` does.

@@ -95,6 +95,14 @@ std::vector<T> gather(C& communicator, std::span<const T> own) {
   return all;
 }
 
+/// Collective. The sum of one number of each rank, in the order of ranks.
+template <class C>
+double total(C& communicator, double own) {
+  double sum = 0;
+  for (const double other : gather(communicator, std::span<const double>(&own, 1))) sum += other;
+  return sum;
+}
+
 /// Collective. Throws `Error` on every rank, if some rank has a fault, with the text of the first one that has.
 template <class Error, class C>
 void agree_on_fault(C& communicator, const std::string& fault) {

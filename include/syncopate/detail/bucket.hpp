@@ -15,12 +15,14 @@
 #include "../error.hpp"
 #include "../memory_report.hpp"
 #include "archive.hpp"
+#include "block_header.hpp"
 #include "buffer.hpp"
 #include "elementwise.hpp"
 #include "finite.hpp"
 #include "header.hpp"
 #include "measurement.hpp"
 #include "roles.hpp"
+#include "transfer.hpp"
 
 #if defined(__clang__)
 #pragma clang diagnostic push
@@ -29,18 +31,23 @@
 
 namespace syncopate::detail {
 
+/// What is never in flight.
+struct absent_request {
+  static bool test() { return true; }
+  static void wait() {}
+};
+
 /// One message of a bucket, from its launch until its memory is needed again.
 template <class T, class R>
 struct message {
-  buffer<T> sum;           ///< contributions, then their sum over ranks; headers of all ranks at the end
+  buffer<T> sum;           ///< contributions, then their sum over ranks; headers of all ranks at the end, or of each
+                           ///< block at its end
   T scale = T(1);          ///< of the sum, once it has landed: scale * sum is the mean
   buffer<T> own;           ///< what this rank contributed, where a policy keeps it
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
-  std::optional<R> request;
-  std::int64_t step = 0;
-  calls call = calls::step;
-  bool counted = true;  ///< whether its times are in the statistics
-  measurement::clock::time_point launching, launched, landed;  ///< when the call that launched it began and ended
+  transfer<R> sent;
+  header said;            ///< by this rank
+  agreed_headers summed;  ///< by all ranks, where they share the work: known from when the sum has been received
 };
 
 /// What a rank does in one tick of the clock that all ranks share.
@@ -55,35 +62,65 @@ struct departure {
   bool launches;   ///< whether the message leaves in this call
 };
 
-/// A tensor's place in its bucket.
+/// A tensor's place in its bucket, or, where ranks share the work, that of a part of it in one rank's block.
 struct piece {
-  std::size_t tensor;       ///< its number among the tensors of this element type
-  std::size_t offset;       ///< where its elements begin in the bucket's vectors
-  std::size_t size;         ///< number of elements
-  std::size_t first_group;  ///< where its groups of observed sums begin
+  std::size_t tensor;           ///< its number among the tensors of this element type
+  std::size_t size;             ///< number of elements
+  std::size_t from = 0;         ///< the first of the tensor's elements
+  std::size_t offset = 0;       ///< where its elements begin in a message
+  std::size_t first_group = 0;  ///< where its groups of observed sums begin
 };
 
 /// Tensors that travel together, everything that the engine keeps for them, and the loops that run over it.
 template <class T, class C, class A>
 class bucket {
-  using request = decltype(std::declval<C&>().start_sum(std::declval<std::span<T>>()));
-  using slot = message<T, request>;
+  static constexpr bool sharded = shards<A>;
+  static auto request_of(C& communicator) {
+    if constexpr (sharded)
+      return communicator.start_reduce_scatter(std::span<T>());
+    else
+      return communicator.start_sum(std::span<T>());
+  }
+  static auto gather_of(C& communicator) {
+    if constexpr (sharded)
+      return communicator.start_all_gather(std::span<T>());
+    else
+      return absent_request();
+  }
+  using gather_request = decltype(gather_of(std::declval<C&>()));
+  using slot = message<T, decltype(request_of(std::declval<C&>()))>;
   using P = predictor_type<A>;
   using U = rule_type<A>;
   using L = local_rule_type<A>;
   using M = merge_type<A>;
   static constexpr std::size_t terms = observed_terms<P, T>;
   static constexpr bool predicts_ahead = looks_ahead<A, T>;
+  static constexpr bool keeps_true_weights = predicts_ahead || sharded;
 
  public:
   /// `most_in_flight` messages can be in flight between two steps.
-  bucket(std::vector<piece> pieces, std::int64_t most_in_flight, int ranks)
-      : pieces_(std::move(pieces)), header_size_(header_elements * static_cast<std::size_t>(ranks)) {
-    for (piece& p : pieces_) {
-      p.offset = size_;
-      p.first_group = groups_;
-      size_ += p.size;
-      groups_ += (p.size + chunk_length - 1) / chunk_length;
+  bucket(std::span<const piece> tensors, std::int64_t most_in_flight, int rank, int ranks) : ranks_(ranks) {
+    std::size_t elements = 0;
+    for (const piece& tensor : tensors) elements += tensor.size;
+    const std::size_t blocks = sharded ? static_cast<std::size_t>(ranks) : 1;
+    const std::size_t own = sharded ? static_cast<std::size_t>(rank) : 0;
+    size_ = (elements + blocks - 1) / blocks;
+    stride_ = size_ + (sharded ? block_header_elements : header_elements * static_cast<std::size_t>(ranks));
+    first_ = own * stride_;
+    std::size_t begin = 0, groups = 0;
+    for (const piece& tensor : tensors) {
+      std::size_t from = 0;
+      do {
+        const std::size_t block = size_ > 0 ? std::min(begin / size_, blocks - 1) : 0;
+        const std::size_t size = std::min(tensor.size - from, (block + 1) * size_ - begin);
+        pieces_.push_back({tensor.tensor, size, from, begin + block * (stride_ - size_), groups});
+        if (block == own) {
+          own_pieces_.push_back(pieces_.back());
+          groups += (size + chunk_length - 1) / chunk_length;
+        }
+        from += size;
+        begin += size;
+      } while (from < tensor.size);
     }
     const auto make_vectors = [&](auto& vectors) {
       for (auto& vector : vectors) vector = buffer<T>(size_);
@@ -92,13 +129,13 @@ class bucket {
     make_vectors(rule_state_);
     make_vectors(local_rule_state_);
     make_vectors(merge_state_);
-    if constexpr (terms > 0) scalars_.resize(groups_);
-    if constexpr (predicts_ahead) weights_ = buffer<T>(size_);
+    if constexpr (terms > 0) scalars_.resize(groups);
+    if constexpr (keeps_true_weights) weights_ = buffer<T>(size_);
     ring_.resize(static_cast<std::size_t>(most_in_flight) + 1);
     for (slot& m : ring_) {
-      m.sum = buffer<T>(size_ + header_size_);
-      if constexpr (any_keeps_own<A>) m.own = buffer<T>(size_);
-      if constexpr (any_keeps_weights<A>) m.weights_then = buffer<T>(size_);
+      m.sum = buffer<T>(blocks * stride_);
+      if constexpr (any_keeps_own<A>) m.own = buffer<T>(sharded ? m.sum.size() : size_);
+      if constexpr (any_keeps_weights<A>) m.weights_then = buffer<T>(sharded ? m.sum.size() : size_);
     }
     prepared_rules_.reserve(ring_.size());
     taken_.bytes = ring_[0].sum.elements().size_bytes();
@@ -109,8 +146,9 @@ class bucket {
 
   /// Memory that a transport may still write to is given up, not freed.
   ~bucket() {
+    const bool gathered = gather_.complete();
     for (slot& m : ring_)
-      if (!has_landed(m)) std::move(m.sum).abandon();
+      if (!gathered || !m.sent.complete()) std::move(m.sum).abandon();
   }
 
   std::span<const piece> pieces() const { return pieces_; }
@@ -118,7 +156,7 @@ class bucket {
   /// How many have left, and how many have been absorbed.
   std::pair<std::int64_t, std::int64_t> messages() const { return {launched_, absorbed_}; }
   /// At which a message left that has not been absorbed yet.
-  std::int64_t step_of(std::int64_t message) { return at(message).step; }
+  std::int64_t step_of(std::int64_t message) { return at(message).said.step; }
   const bucket_statistics& taken() const { return taken_; }
 
   /// Adds what the bucket keeps.
@@ -143,14 +181,15 @@ class bucket {
 
   /// Takes the weights to start from.
   void start(std::span<const std::span<T>> weights) {
-    if constexpr (predicts_ahead)
-      for (const piece& p : pieces_) std::ranges::copy(weights[p.tensor], weights_.data() + p.offset);
+    if constexpr (keeps_true_weights)
+      for (const piece& p : own_pieces_)
+        std::ranges::copy(weights[p.tensor].subspan(p.from, p.size), weights_.data() + (p.offset - first_));
   }
 
   /// Whether some message is in flight that `due(launch step)` says has to be absorbed.
   template <class Due>
   bool any_due(Due due) {
-    return in_flight() > 0 && due(at(absorbed_).step);
+    return in_flight() > 0 && due(at(absorbed_).said.step);
   }
 
   /// The local move of one step, and the message. Reads gradients, which may be overwritten afterwards. Not inlined, as
@@ -170,20 +209,14 @@ class bucket {
     if (!now.launches) return true;
     const bool contributes = now.samples > 0 && seen.all_finite();
     if (!contributes) contribute_nothing(averaging, weights, out);
-    write_header(out.sum, communicator.rank(),
-                 {now.step, now.call, seen.all_finite() && !now.at_fault, contributes ? now.samples : 0});
-    out.step = now.step;
-    out.call = now.call;
-    out.counted = false;
-    out.launching = measurement::clock::now();
+    out.said = {now.step, now.call, seen.all_finite() && !now.at_fault, contributes ? now.samples : 0};
+    write_header(out.sum, communicator.rank(), out.said);
     try {
-      if (!sum_at_once(communicator, out.sum.elements(), now.at_once))
-        out.request.emplace(communicator.start_sum(out.sum.elements()));
+      out.sent.start([&] { return start_sum(communicator, out.sum.elements(), now.at_once); });
     } catch (...) {
       std::move(out.sum).abandon();
       throw;
     }
-    out.launched = out.landed = measurement::clock::now();
     ++launched_;
     measured.taken.bytes += taken_.bytes;
     return seen.all_finite();
@@ -193,12 +226,16 @@ class bucket {
   agreed_headers receive(std::int64_t message, measurement& measured) {
     slot& m = at(message);
     wait(m, measured);
-    return read_headers(std::span<const T>(m.sum.elements().last(header_size_)), m.step);
+    if constexpr (sharded)
+      return m.summed = read_summed_header(std::span<const T>(m.sum.elements().subspan(first_ + size_)), ranks_);
+    else
+      return read_headers(std::span<const T>(m.sum.elements().subspan(size_)), m.said.step);
   }
 
-  /// Of the mean in a message that has been received, times the number of samples.
+  /// Of the mean in a message that has been received, times the number of samples; where ranks share the work, of this
+  /// rank's part of it.
   double sum_of_squares_received(std::int64_t message) {
-    return sum_of_squares(std::span<const T>(at(message).sum.elements().first(size_)));
+    return sum_of_squares(std::span<const T>(at(message).sum.elements().subspan(first_, size_)));
   }
 
   /// Absorbs the mean of the oldest message, which has been received; `samples` of all ranks went into it. If there are
@@ -210,7 +247,7 @@ class bucket {
     slot& m = at(absorbed_);
     const bool empty = samples == 0 || !usable;
     if (empty) {
-      std::ranges::fill(m.sum.elements().first(size_), T(0));
+      std::ranges::fill(m.sum.elements().subspan(first_, size_), T(0));
       m.scale = T(1);
     } else {
       take_mean(m, T(samples), T(shrink));
@@ -220,7 +257,45 @@ class bucket {
     seen_ = launched_;
     outdated_ = empty || any_due(due);
     if (!empty) arrive<true>(averaging, step, weights, !outdated_);
-    return m.call == calls::step;
+    return m.said.call == calls::step;
+  }
+
+  /// Where ranks share the work: hands out this rank's part of the weights that the message absorbed last has led to,
+  /// in the memory of that message.
+  void start_gather(C& communicator) {
+    slot& m = at(absorbed_ - 1);
+    const std::span<T> own = m.sum.elements().subspan(first_, stride_);
+    std::ranges::copy(weights_.elements(), own.begin());
+    write_gathered_header(own.subspan(size_), m.said, m.summed);
+    try {
+      gather_.start([&] { return std::optional(communicator.start_all_gather(m.sum.elements())); });
+    } catch (...) {
+      std::move(m.sum).abandon();
+      throw;
+    }
+    gathers_ = true;
+  }
+
+  /// Whether ranks hand out their parts of the weights.
+  bool gathers() const { return gathers_; }
+
+  /// Waits for all ranks' parts, and leaves them in the user's tensors.
+  void end_gather(std::span<const std::span<T>> weights, measurement& measured) {
+    const slot& m = at(absorbed_ - 1);
+    gather_.wait(m.said.call == calls::step, measured, taken_);
+    not_finite_rank(absorbed_ - 1);  // for what it throws
+    gathers_ = false;
+    for (const piece& p : pieces_) std::copy_n(m.sum.data() + p.offset, p.size, weights[p.tensor].data() + p.from);
+  }
+
+  /// The first rank whose contribution to a message that has been absorbed was not finite, if any.
+  int not_finite_rank(std::int64_t message) {
+    const slot& m = at(message);
+    const std::span<const T> headers = m.sum.elements().subspan(size_);
+    if constexpr (sharded)
+      return read_gathered_headers(headers, stride_, ranks_, m.said.step).not_finite_rank;
+    else
+      return read_headers(headers, m.said.step).not_finite_rank;
   }
 
   /// Leaves in the user's tensors what the averaging wants there, if that is not there yet.
@@ -235,7 +310,7 @@ class bucket {
   /// Collective, blocking. Writes the mean over ranks of `from`'s tensors to those of `to`.
   void take_mean_of_ranks(C& communicator, std::int64_t step, std::span<const std::span<const T>> from,
                           std::span<const std::span<T>> to) {
-    buffer<T> sum(size_ + header_size_);
+    buffer<T> sum(stride_);
     for (const piece& p : pieces_) std::ranges::copy(from[p.tensor], sum.data() + p.offset);
     write_header(sum, communicator.rank(), {step, calls::consensus, true, 1});
     auto started = communicator.start_sum(sum.elements());
@@ -245,7 +320,7 @@ class bucket {
       std::move(sum).abandon();
       throw;
     }
-    read_headers(std::span<const T>(sum.elements().last(header_size_)), step);
+    read_headers(std::span<const T>(sum.elements().subspan(size_)), step);
     for (const piece& p : pieces_)
       for (std::size_t i = 0; i < p.size; ++i) to[p.tensor][i] = sum[p.offset + i] / T(communicator.size());
   }
@@ -257,8 +332,10 @@ class bucket {
     for (const std::int64_t count : counters()) put(archive, count);
     put(archive, outdated_);
     for (const slot& m : ring_) {
-      put(archive, m.step);
-      put(archive, static_cast<int>(m.call));
+      put(archive, m.said.step);
+      put(archive, static_cast<int>(m.said.call));
+      put(archive, m.said.finite);
+      put(archive, m.said.samples);
       put(archive, m.scale);
     }
     for_each_vector([&](std::span<T> elements) { put(archive, std::span<const T>(elements)); });
@@ -280,13 +357,15 @@ class bucket {
     std::tie(launched_, absorbed_, updates_, advanced_, looked_ahead_, seen_) =
         std::tie(launched, absorbed, updates, advanced, looked_ahead, seen);
     for (slot& m : ring_) {
-      m.step = get<std::int64_t>(archive);
+      m.said.step = get<std::int64_t>(archive);
       const int call = get<int>(archive);
-      if (m.step < 0 || m.step > step)
+      if (m.said.step < 0 || m.said.step > step)
         throw checkpoint_error("syncopate: the checkpoint is damaged: a message in it is of no step that has been");
       if (call != static_cast<int>(calls::step) && call != static_cast<int>(calls::join))
         throw checkpoint_error("syncopate: the checkpoint is damaged: a message in it is of no known kind");
-      m.call = static_cast<calls>(call);
+      m.said.call = static_cast<calls>(call);
+      m.said.finite = get<bool>(archive);
+      m.said.samples = get<double>(archive);
       m.scale = get<T>(archive);
     }
     for_each_vector([&](std::span<T> elements) { get(archive, elements); });
@@ -294,17 +373,22 @@ class bucket {
   }
 
   /// Calls `visit(elements)` for everything that has to be bitwise the same on all ranks, where the averaging does not
-  /// let ranks have weights of their own: true weights, and the rule's state.
+  /// let ranks have weights of their own: true weights, and the rule's state. Of what ranks share there is nothing.
   template <class Visitor>
   void for_each_common_vector(Visitor visit) {
+    if (sharded) return;
     visit(weights_.elements());
     for (const buffer<T>& vector : rule_state_) visit(vector.elements());
   }
 
   /// Lets messages in flight progress.
   void poll() {
-    for (std::int64_t number = absorbed_; number < launched_; ++number) test(at(number));
+    for (std::int64_t number = absorbed_; number < launched_; ++number) at(number).sent.test();
+    gather_.test();
   }
+
+  /// Whether a message has landed; lets it progress.
+  bool has_landed(std::int64_t message) { return at(message).sent.test(); }
 
  private:
   std::array<std::int64_t, 6> counters() const {
@@ -328,50 +412,22 @@ class bucket {
 
   slot& at(std::int64_t number) { return ring_[static_cast<std::size_t>(number) % ring_.size()]; }
 
-  /// Sums in one blocking call, if that is wanted, and the communicator has one.
-  static bool sum_at_once(C& communicator, std::span<T> elements, bool wanted) {
-    if constexpr (requires { communicator.sum(elements); }) {
-      if (wanted) communicator.sum(elements);
-      return wanted;
+  /// Starts what a message needs, or does it in one blocking call, if that is wanted, and the communicator has one.
+  static auto start_sum(C& communicator, std::span<T> elements, [[maybe_unused]] bool at_once) {
+    if constexpr (sharded) {
+      return std::optional(communicator.start_reduce_scatter(elements));
+    } else {
+      if constexpr (requires { communicator.sum(elements); })
+        if (at_once) {
+          communicator.sum(elements);
+          return std::optional<decltype(request_of(communicator))>();
+        }
+      return std::optional(communicator.start_sum(elements));
     }
-    return false;
   }
 
-  static bool has_landed(slot& m) noexcept try { return !m.request || m.request->test(); } catch (...) {
-    return false;
-  }
-
-  /// Whether a message has landed; notes when.
-  static bool test(slot& m) {
-    if (!m.request) return true;
-    if (!m.request->test()) return false;
-    if constexpr (requires { m.request->landed_at(); })
-      m.landed = std::max(m.launched, m.request->landed_at());
-    else
-      m.landed = measurement::clock::now();
-    m.request.reset();
-    return true;
-  }
-
-  /// Waits until a message has landed.
-  void wait(slot& m, measurement& measured) {
-    const auto begin = measurement::clock::now();
-    if (!test(m)) {
-      m.request->wait();
-      m.request.reset();
-      m.landed = measurement::clock::now();
-    }
-    // A test may do the summing itself, so what it finds landed may have landed only now.
-    if (std::exchange(m.counted, true) || m.call != calls::step) return;  // the end of training is no part of it
-    const statistics::seconds exposed = m.launched - m.launching + (std::max(begin, m.landed) - begin);
-    measured.blocked(exposed);
-    measured.in_flight(m.launching, m.landed);
-    taken_.exposed += exposed;
-    taken_.communication += m.landed - m.launching;
-    taken_.launched = m.launching;
-    taken_.landed = m.landed;
-    taken_.awaited = begin;
-  }
+  /// Waits until a message has landed. The end of training is no part of what is measured.
+  void wait(slot& m, measurement& measured) { m.sent.wait(m.said.call == calls::step, measured, taken_); }
 
   /// What turns a landed sum into a mean: the formulas' loop multiplies by `slot::scale`. It is a power of two, since
   /// such a product is exact; any other could be contracted with what a formula does next, differently in different
@@ -383,7 +439,7 @@ class bucket {
       return;
     }
     m.scale = T(1);
-    T* const elements = m.sum.data();
+    T* const elements = m.sum.data() + first_;
     if (shrink == T(1))
       for_each_element(size_, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] /= samples; });
     else
@@ -392,9 +448,14 @@ class bucket {
   }
 
   void write_header(const buffer<T>& message, int rank, const header& own) const {
-    const std::span<T> all = message.elements().last(header_size_);
-    std::ranges::fill(all, T(0));
-    coded_header<T>::write(all.subspan(static_cast<std::size_t>(rank) * header_elements, header_elements), own);
+    if constexpr (sharded) {
+      for (std::size_t end = stride_; end <= message.size(); end += stride_)
+        write_summed_header(message.elements().subspan(end - block_header_elements, block_header_elements), own);
+    } else {
+      const std::span<T> all = message.elements().subspan(size_);
+      std::ranges::fill(all, T(0));
+      coded_header<T>::write(all.subspan(static_cast<std::size_t>(rank) * header_elements, header_elements), own);
+    }
   }
 
   template <class Policy, std::size_t N>
@@ -421,9 +482,9 @@ class bucket {
               std::span<const std::span<const T>> gradients, slot& out, finiteness<T>& seen) const {
     const placed_policies<A, T> policies = place(averaging);
     for (const piece& p : pieces_) {
-      const placed_policies<A, T> here = policies.advanced_by(p.offset);
-      T* const weight = weights[p.tensor].data();
-      const T* const gradient = gradients[p.tensor].data();
+      const placed_policies<A, T> here = policies.advanced_by(advances<A, T> ? p.offset : 0);
+      T* const weight = weights[p.tensor].data() + p.from;
+      const T* const gradient = gradients[p.tensor].data() + p.from;
       if constexpr (!advances<A, T>) {
         depart<false, true>(averaging, here, p, weight, gradient, out, now, seen);
       } else {
@@ -475,9 +536,9 @@ class bucket {
 
   /// A message of a rank that has nothing to say.
   void contribute_nothing(const A& averaging, std::span<const std::span<T>> weights, slot& out) const {
-    std::ranges::fill(out.sum.elements().first(size_), T(0));
+    std::ranges::fill(out.sum.elements(), T(0));
     for (const piece& p : pieces_) {
-      const std::span<const T> weight = weights[p.tensor];
+      const std::span<const T> weight = weights[p.tensor].subspan(p.from, p.size);
       if constexpr (any_keeps_own<A>)
         for (std::size_t i = 0; i < p.size; ++i) out.own[p.offset + i] = averaging.message(weight[i], T(0));
       if constexpr (any_keeps_weights<A>) std::ranges::copy(weight, out.weights_then.data() + p.offset);
@@ -515,7 +576,7 @@ class bucket {
     // Before the first one there is a message that was never used, and is zero.
     const slot& m = absorbed_ > 0 ? at(absorbed_ - 1) : at(launched_);
     arrival result{m.sum.data(), m.scale, m.own.data(), nullptr, m.weights_then.data()};
-    if (absorbed_ > 0) result.staleness = static_cast<int>(step - m.step);
+    if (absorbed_ > 0) result.staleness = static_cast<int>(step - m.said.step);
     return result;
   }
 
@@ -527,7 +588,7 @@ class bucket {
       known.weight = m.weights_then.data() + offset;
       if (absorbed_ == 0) known.weight_then = known.weight;
     }
-    known.staleness = absorbed_ > 0 ? static_cast<int>(m.step - at(absorbed_ - 1).step) : 0;
+    known.staleness = absorbed_ > 0 ? static_cast<int>(m.said.step - at(absorbed_ - 1).said.step) : 0;
     return known;
   }
 
@@ -565,7 +626,7 @@ class bucket {
   /// `looks_ahead_now`.
   template <bool Arrived>
   void arrive(const A& averaging, std::int64_t step, std::span<const std::span<T>> weights, bool looks_ahead_now) {
-    const bool fresh = Arrived && at(absorbed_ - 1).step == step;
+    const bool fresh = Arrived && at(absorbed_ - 1).said.step == step;
     if (!predicts_ahead && fresh)
       arrive<Arrived, !predicts_ahead>(averaging, step, weights, looks_ahead_now);
     else
@@ -581,15 +642,15 @@ class bucket {
         prepared_rules_.push_back(prepare(rule_of(averaging), updates_ + number - absorbed_));
     const bool ahead = predicts_ahead && looks_ahead_now && in_flight() > 0;
     const arrival newest = latest(step);
-    for (const piece& p : pieces_) {
+    for (const piece& p : own_pieces_) {
       const std::size_t group = observes_chunks(averaging) ? chunk_length : p.size;
       for (std::size_t begin = 0; begin < p.size; begin += group) {
         const std::size_t count = std::min(group, p.size - begin), offset = p.offset + begin;
-        T* const user = weights[p.tensor].data() + begin;
-        T* const weight = predicts_ahead ? weights_.data() + offset : user;
+        T* const user = weights[p.tensor].data() + p.from + begin;
+        T* const weight = keeps_true_weights ? weights_.data() + (offset - first_) : user;
         arrival mean = newest.advanced_by(offset);
         mean.weight = weight;
-        placed_policies<A, T> here = policies.advanced_by(offset);
+        placed_policies<A, T> here = policies.advanced_by(offset - first_);
         if constexpr (terms > 0) {
           auto& kept = scalars_[p.first_group + begin / chunk_length];
           auto scratch = kept;
@@ -696,20 +757,23 @@ class bucket {
       return false;
   }
 
-  std::vector<piece> pieces_;
-  std::size_t header_size_;
-  std::size_t size_ = 0;    ///< elements of all pieces
-  std::size_t groups_ = 0;  ///< chunks of all pieces
+  int ranks_;
+  std::vector<piece> pieces_, own_pieces_;  ///< of the messages, and of what this rank keeps up to date
+  std::size_t size_ = 0;  ///< elements that it keeps up to date: all, or, where ranks share the work, those of a block
+  std::size_t stride_ = 0;  ///< those and headers
+  std::size_t first_ = 0;   ///< where they begin in a message
   std::array<buffer<T>, state_vectors<P>> predictor_state_;
   std::array<buffer<T>, state_vectors<U>> rule_state_;
   std::array<buffer<T>, state_vectors<L>> local_rule_state_;
   std::array<buffer<T>, state_vectors<M>> merge_state_;
   std::vector<std::array<double, scalars<P>>> scalars_;  ///< of each group
   buffer<T> weights_;                                    ///< the true ones, where the averaging looks ahead
+  transfer<gather_request> gather_;                      ///< of weights, where ranks share the work
   std::vector<slot> ring_;
   std::vector<coefficients_of<U, T>> prepared_rules_;  ///< for each message in flight
   std::int64_t launched_ = 0, absorbed_ = 0, updates_ = 0, advanced_ = 0, looked_ahead_ = 0;
   std::int64_t seen_ = 0;  ///< messages that were in flight when the user's weights were written
+  bool gathers_ = false;
   bool outdated_ = false;  ///< whether they lack a look-ahead, since another mean was to be absorbed first
   bucket_statistics taken_;
 };

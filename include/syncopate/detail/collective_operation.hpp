@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -18,12 +19,13 @@ namespace syncopate::detail {
 
 using team_clock = std::chrono::steady_clock;
 
-/// Of a sum: stays in the first-level cache until it is written to every rank, and outweighs the lock taken for it.
+/// Of elements that move: stays in the first-level cache until it is written to every rank, and outweighs the lock
+/// taken for it.
 inline constexpr std::size_t part_bytes = std::size_t{16} << 10;
 
 /// Parts of a call's work, which different ranks can do at the same time: at least one.
 inline std::size_t parts_of(const collective_call& call) {
-  return call.is_sum() ? std::max<std::size_t>(1, (call.bytes() + part_bytes - 1) / part_bytes) : 1;
+  return call.moves_elements() ? std::max<std::size_t>(1, (call.bytes() + part_bytes - 1) / part_bytes) : 1;
 }
 
 /// One rank's part in an operation.
@@ -77,6 +79,19 @@ struct collective_operation {
   }
 };
 
+/// Calls `visit(owner, begin, length)` for those elements of a part that lie in one rank's block.
+template <Element T, class Visitor>
+void for_each_block_of_part(std::span<contribution> contributions, std::size_t part, Visitor visit) {
+  constexpr std::size_t longest = part_bytes / sizeof(T);
+  const std::size_t size = contributions[0].call.size, block = size / contributions.size();
+  const std::size_t end = std::min(size, (part + 1) * longest);
+  for (std::size_t begin = part * longest; begin < end;) {
+    const std::size_t owner = begin / block, length = std::min(end, (owner + 1) * block) - begin;
+    visit(owner, begin, length);
+    begin += length;
+  }
+}
+
 /// ((r0 + r1) + r2) + … in place of every summand.
 template <Element T>
 void sum_part(std::span<contribution> contributions, std::size_t part) noexcept {
@@ -89,6 +104,31 @@ void sum_part(std::span<contribution> contributions, std::size_t part) noexcept 
     for_each_element(length, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { sum[i] += summand[i]; });
   }
   for (const auto& other : contributions.subspan(1)) std::copy_n(sum, length, static_cast<T*>(other.data) + begin);
+}
+
+/// The same in each rank's own block only.
+template <Element T>
+void reduce_scatter_part(std::span<contribution> contributions, std::size_t part) noexcept {
+  for_each_block_of_part<T>(contributions, part, [&](std::size_t owner, std::size_t begin, std::size_t length) {
+    std::array<T, part_bytes / sizeof(T)> partial;  // the owner's own summand has to wait for those before it
+    T* const sum = partial.data();
+    std::copy_n(static_cast<const T*>(contributions[0].data) + begin, length, sum);
+    for (const auto& other : contributions.subspan(1)) {
+      const T* const summand = static_cast<const T*>(other.data) + begin;
+      for_each_element(length, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { sum[i] += summand[i]; });
+    }
+    std::copy_n(sum, length, static_cast<T*>(contributions[owner].data) + begin);
+  });
+}
+
+/// Every rank's own block in place of the others' idea of it.
+template <Element T>
+void gather_blocks_part(std::span<contribution> contributions, std::size_t part) noexcept {
+  for_each_block_of_part<T>(contributions, part, [&](std::size_t owner, std::size_t begin, std::size_t length) {
+    const T* const from = static_cast<const T*>(contributions[owner].data) + begin;
+    for (std::size_t other = 0; other < contributions.size(); ++other)
+      if (other != owner) std::copy_n(from, length, static_cast<T*>(contributions[other].data) + begin);
+  });
 }
 
 }  // namespace syncopate::detail

@@ -78,12 +78,11 @@ struct agreed_headers {
   int not_finite_rank = -1;  ///< the first one whose contribution was not finite, if any
 };
 
-/// Reads the headers at the end of a message that has landed. Throws `communication_error`, the same on every rank,
-/// where ranks called different things, or where a header was damaged.
+/// Reads the headers of a message that has landed, which begin `stride` elements apart. Throws `communication_error`,
+/// the same on every rank, where ranks called different things, or where a header was damaged.
 template <Element T>
-agreed_headers read_headers(std::span<const T> all, std::int64_t step) {
-  const std::size_t ranks = all.size() / header_elements;
-  const auto of = [&](std::size_t rank) { return all.subspan(rank * header_elements, header_elements); };
+agreed_headers read_headers(std::span<const T> all, std::size_t stride, std::size_t ranks, std::int64_t step) {
+  const auto of = [&](std::size_t rank) { return all.subspan(rank * stride, header_elements); };
   const auto read = [&](std::size_t rank) { return coded_header<T>::read(of(rank), step); };
   for (std::size_t rank = 0; rank < ranks; ++rank)
     if (!coded_header<T>::intact(of(rank)))
@@ -103,6 +102,11 @@ agreed_headers read_headers(std::span<const T> all, std::int64_t step) {
   }
   agreed.samples = static_cast<double>(samples);
   return agreed;
+}
+
+template <Element T>
+agreed_headers read_headers(std::span<const T> all, std::int64_t step) {
+  return read_headers(all, header_elements, all.size() / header_elements, step);
 }
 
 }  // namespace syncopate::detail

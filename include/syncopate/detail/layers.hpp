@@ -17,8 +17,8 @@ class layers {
   struct layer {
     std::size_t first = 0, tensors = 0;  ///< of the model, in its order
     bool optional = false;
-    bool given = false;    ///< whether this step has its gradient
-    bool current = true;   ///< whether its weights are those that the step is to be computed at
+    bool given = false;   ///< whether this step has its gradient
+    bool current = true;  ///< whether its weights are those that the step is to be computed at
     std::vector<std::size_t> buckets{};
   };
 
@@ -92,8 +92,7 @@ class layers {
     std::string missing;
     std::size_t count = 0;
     for (std::size_t number = 0; number < all_.size(); ++number)
-      if (!all_[number].given && !all_[number].optional)
-        missing += (count++ ? ", " : "") + std::to_string(number);
+      if (!all_[number].given && !all_[number].optional) missing += (count++ ? ", " : "") + std::to_string(number);
     if (count > 0)
       throw usage_error("syncopate: end_step was called without the gradient of " +
                         std::string(count > 1 ? "layers " : "layer ") + missing);

@@ -55,6 +55,15 @@ template <class A>
 inline constexpr bool any_keeps_weights =
     keeps_weights<A> || keeps_weights<predictor_type<A>> || keeps_weights<merge_type<A>>;
 
+/// Whether an averaging declares that ranks share the work of its updates.
+template <class A>
+inline constexpr bool shards = [] {
+  if constexpr (requires { A::sharded; })
+    return bool{A::sharded};
+  else
+    return false;
+}();
+
 /// Throws the policies' own `configuration_error` where they have something against their hyper-parameters.
 template <class P>
 constexpr void validate(const P& policy) {

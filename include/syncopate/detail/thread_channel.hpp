@@ -62,11 +62,12 @@ struct team_state {
   }
 
   /// When a transfer that could start now ends. The link carries one at a time.
-  team_clock::time_point send(std::size_t bytes) {
+  team_clock::time_point send(const collective_call& call) {
     const auto now = team_clock::now();
     if (!link) return now;
     // A bandwidth next to nothing must not overflow the clock, and three years are as good as for ever.
-    const double seconds = std::min(link->all_reduce_seconds(bytes, static_cast<int>(ranks)), 1e8);
+    const double rounds = call.operation == collective_call::kind::sum ? 2 : 1;
+    const double seconds = std::min(rounds * link->reduce_scatter_seconds(call.bytes(), static_cast<int>(ranks)), 1e8);
     link_free =
         std::max(now, link_free) + std::chrono::ceil<team_clock::duration>(std::chrono::duration<double>(seconds));
     return link_free;
@@ -126,7 +127,7 @@ class thread_channel {
     } else {
       operation.do_part = do_part;
       operation.parts = parts_of(what);
-      operation.landed_at = what.is_sum() ? team_->send(what.bytes()) : team_clock::time_point{};
+      operation.landed_at = what.moves_elements() ? team_->send(what) : team_clock::time_point{};
       operation.state = phase::working;
     }
     team_->changed.notify_all();

@@ -23,7 +23,7 @@
 #include "library_call.hpp"
 #include "operation.hpp"
 #include "peers.hpp"
-#include "ring_sum.hpp"
+#include "ring_operation.hpp"
 
 namespace syncopate::detail {
 
@@ -60,24 +60,27 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
     peers_->fail(what, {{}, number_, next});
   }
 
-  /// Starts a sum, in place. It is this rank's until it is given to `let_go`. All ranks know whether it is `awaited` at
-  /// once.
-  mpi_operation& start_sum(const mpi_elements& elements, bool awaited) {
+  /// Starts a sum, or a half of one, in place. It is this rank's until it is given to `let_go`. All ranks know whether
+  /// it is `awaited` at once.
+  mpi_operation& start(movement what, const mpi_elements& elements, bool awaited) {
     require_mpi("start a sum");
     const auto plan = choose(options_, facts_, elements.bytes());
-    const mpi_call call = next_call(call_of_sum(elements));
+    const mpi_call call = next_call(call_of(what, elements));
     // All ranks drive a ring that they wait for, and it is nearly as fast as MPI_Allreduce; MPI_Iallreduce is not.
     const bool pays = awaited && options_.transport == mpi_transport::automatic && !plan.on_thread() &&
                       elements.bytes() >= options_.large_bytes;
-    if (plan.ring() || pays) {
-      ring_sum& sum = free_one(rings_);
-      sum.set(communicator_for(plan.on_thread()), rank_, size_, tag_, elements, options_.chunk_bytes);
+    // The library cuts sums only.
+    const bool too_long =
+        what != movement::sum && elements.count / static_cast<std::size_t>(size_) > options_.largest_count;
+    if (plan.ring() || pays || too_long) {
+      ring_operation& operation = free_one(rings_);
+      operation.set(what, communicator_for(plan.on_thread()), rank_, size_, tag_, elements, options_.chunk_bytes);
       tag_ = (tag_ + 1) % tags;
-      return start(sum, plan.on_thread(), call);
+      return start(operation, plan.on_thread(), call);
     }
-    library_call& sum = free_one(library_calls_);
-    sum.set_sum(communicator_for(plan.on_thread()), size_, elements, options_.largest_count);
-    return start(sum, plan.on_thread(), call);
+    library_call& operation = free_one(library_calls_);
+    operation.set_movement(what, communicator_for(plan.on_thread()), rank_, size_, elements, options_.largest_count);
+    return start(operation, plan.on_thread(), call);
   }
 
   /// Blocking: MPI_Allreduce, which nothing ends, if the library is to sum in the caller's thread and there is no limit
@@ -86,7 +89,7 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
     const auto plan = choose(options_, facts_, elements.bytes());
     if (options_.stall_limit_seconds > 0 || plan.ring() || plan.on_thread()) return false;
     require_mpi("sum");
-    next_call(call_of_sum(elements));
+    next_call(call_of(movement::sum, elements));
     const auto before = processor_time_of_thread();
     for (std::size_t first = 0; first < elements.count; first += options_.largest_count) {
       const std::size_t count = std::min(elements.count - first, options_.largest_count);
@@ -95,7 +98,7 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
                 "sum", count);
     }
     traffic_.nanoseconds += (processor_time_of_thread() - before).count();
-    traffic_.bytes_sent += least_bytes_of_sum(elements, size_);
+    traffic_.bytes_sent += least_bytes(movement::sum, elements, size_);
     return true;
   }
 
@@ -245,9 +248,8 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
     operation.taken = false;
   }
 
-  static collective_call call_of_sum(const mpi_elements& elements) {
-    return {elements.type == MPI_DOUBLE ? collective_call::kind::sum_of_doubles : collective_call::kind::sum_of_floats,
-            elements.count};
+  static collective_call call_of(movement what, const mpi_elements& elements) {
+    return {what, elements.count, 0, elements.bytes_each};
   }
 
   /// Throws `peer_failure` if it would be in vain.
@@ -296,7 +298,7 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
   std::int64_t calls_made_ = 1;  ///< the making of the channel is call 0
   int tag_ = 0;
   mpi_traffic traffic_;
-  std::vector<std::unique_ptr<ring_sum>> rings_;
+  std::vector<std::unique_ptr<ring_operation>> rings_;
   std::vector<std::unique_ptr<library_call>> library_calls_;
 };
 

@@ -15,6 +15,7 @@
 #include "../../error.hpp"
 #include "../../statistics.hpp"
 #include "../../tensor.hpp"
+#include "../equal_blocks.hpp"
 #include "channel.hpp"
 
 namespace syncopate::detail {
@@ -22,7 +23,7 @@ namespace syncopate::detail {
 /// The ranks of an MPI communicator, whichever library made it; what `boost_mpi` is on top of Boost's.
 class mpi_communicator {
  public:
-  /// A sum in flight.
+  /// A sum, or a half of one, in flight.
   class request {
    public:
     request(request&& other) noexcept
@@ -61,13 +62,23 @@ class mpi_communicator {
 
   template <Element T>
   [[nodiscard]] request start_sum(std::span<T> elements) {
-    return request(channel_, channel_->start_sum(elements_of_mpi(elements), false));
+    return request(channel_, channel_->start(movement::sum, elements_of_mpi(elements), false));
+  }
+  template <Element T>
+  [[nodiscard]] request start_reduce_scatter(std::span<T> elements) {
+    require_equal_blocks(elements.size(), size());
+    return request(channel_, channel_->start(movement::reduce_scatter, elements_of_mpi(elements), false));
+  }
+  template <Element T>
+  [[nodiscard]] request start_all_gather(std::span<T> elements) {
+    require_equal_blocks(elements.size(), size());
+    return request(channel_, channel_->start(movement::gather_blocks, elements_of_mpi(elements), false));
   }
 
   template <Element T>
   void sum(std::span<T> elements) {
     if (!channel_->sum(elements_of_mpi(elements)))
-      request(channel_, channel_->start_sum(elements_of_mpi(elements), true)).wait();
+      request(channel_, channel_->start(movement::sum, elements_of_mpi(elements), true)).wait();
   }
 
   void broadcast(std::span<std::byte> bytes, int root) { channel_->broadcast(bytes, root); }

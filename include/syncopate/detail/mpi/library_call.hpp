@@ -9,19 +9,27 @@
 #include <utility>
 #include <vector>
 
+#include "../buffer.hpp"
 #include "operation.hpp"
 
 namespace syncopate::detail {
 
 /// A non-blocking collective of the MPI library; a sum is cut into pieces of at most `largest_count` elements. MPI may
-/// write to its memory until it has ended, which a rank need not wait for: of all but sums that memory is its own.
+/// write to its memory until it has ended, which a rank need not wait for: of what is done to a caller's elements that
+/// memory is the caller's, of all else its own.
 class library_call final : public mpi_operation {
  public:
-  enum class kind { sum, broadcast, gather, duplicate };
+  using kind = collective_call::kind;
 
-  void set_sum(MPI_Comm communicator, int ranks, const mpi_elements& elements, std::size_t largest_count) {
-    set(kind::sum, communicator, elements, largest_count);
-    bytes_sent_ = least_bytes_of_sum(elements, ranks);
+  /// Precondition, unless it is a sum: a block is at most `largest_count` elements long.
+  void set_movement(kind what, MPI_Comm communicator, int rank, int ranks, const mpi_elements& elements,
+                    std::size_t largest_count) {
+    set(what, communicator, elements, what == kind::sum ? largest_count : std::max<std::size_t>(elements.count, 1));
+    bytes_sent_ = least_bytes(what, elements, ranks);
+    block_ = elements.count / static_cast<std::size_t>(ranks);
+    own_ = elements.data + static_cast<std::size_t>(rank) * block_ * elements.bytes_each;
+    if (what == kind::reduce_scatter && scattered_.size() < block_ * elements.bytes_each)
+      scattered_ = buffer<std::byte>(block_ * elements.bytes_each);
   }
   /// The root puts into `staged` what all find there.
   void set_broadcast(MPI_Comm communicator, int root, std::size_t bytes) {
@@ -32,7 +40,8 @@ class library_call final : public mpi_operation {
   /// Each rank puts its bytes into its place in `staged`, one rank's after the other's, where all find those of all.
   void set_gather(MPI_Comm communicator, int ranks, std::size_t bytes_per_rank) {
     staged_.resize(bytes_per_rank * static_cast<std::size_t>(ranks));
-    set(kind::gather, communicator, elements_of_mpi(staged()), std::max<std::size_t>(bytes_per_rank, 1));
+    set(kind::all_gather, communicator, elements_of_mpi(staged()), std::max<std::size_t>(bytes_per_rank, 1));
+    block_ = bytes_per_rank;
   }
   void set_duplicate(MPI_Comm communicator) { set(kind::duplicate, communicator, {}, 1); }
 
@@ -53,6 +62,7 @@ class library_call final : public mpi_operation {
       if (!done) return moved ? mpi_advance::little : mpi_advance::nothing;
       has_moved();
     }
+    if (kind_ == kind::reduce_scatter) std::copy_n(scattered_.data(), block_ * elements_.bytes_each, own_);
     return mpi_advance::all;
   }
 
@@ -75,10 +85,10 @@ class library_call final : public mpi_operation {
     std::size_t first = 0;
     do {
       const std::size_t count = std::min(elements_.count - first, largest_count_);
-      if (count == 0 && (kind_ == kind::broadcast || kind_ == kind::gather)) break;
+      if (count == 0 && kind_ != kind::sum && kind_ != kind::duplicate) break;
       requests_.push_back(MPI_REQUEST_NULL);
       start_piece(elements_.data + first * elements_.bytes_each, static_cast<int>(count));
-      if (kind_ == kind::gather) break;
+      if (kind_ == kind::all_gather) break;
       first += count;
     } while (first < elements_.count);
   }
@@ -91,9 +101,15 @@ class library_call final : public mpi_operation {
           return MPI_Iallreduce(MPI_IN_PLACE, data, count, elements_.type, MPI_SUM, communicator_, &request);
         case kind::broadcast:
           return MPI_Ibcast(data, count, elements_.type, root_, communicator_, &request);
-        case kind::gather:
-          return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, data, count, elements_.type, communicator_, &request);
+        case kind::reduce_scatter:
+          return MPI_Ireduce_scatter_block(data, scattered_.data(), static_cast<int>(block_), elements_.type, MPI_SUM,
+                                           communicator_, &request);
+        case kind::gather_blocks:
+        case kind::all_gather:
+          return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, data, static_cast<int>(block_), elements_.type,
+                                communicator_, &request);
         case kind::duplicate:
+        case kind::creation:
           break;
       }
       return MPI_Comm_idup(communicator_, &duplicate_, &request);
@@ -107,9 +123,13 @@ class library_call final : public mpi_operation {
         return "sum";
       case kind::broadcast:
         return "broadcast";
-      case kind::gather:
+      case kind::reduce_scatter:
+        return "reduce and scatter";
+      case kind::gather_blocks:
+      case kind::all_gather:
         return "gather";
       case kind::duplicate:
+      case kind::creation:
         break;
     }
     return "duplicate a communicator";
@@ -120,6 +140,9 @@ class library_call final : public mpi_operation {
   mpi_elements elements_;
   std::size_t largest_count_ = 1;
   int root_ = 0;
+  std::size_t block_ = 0;        ///< elements of one rank, where each has some
+  std::byte* own_ = nullptr;     ///< where this rank's block of a reduce_scatter belongs
+  buffer<std::byte> scattered_;  ///< where MPI puts it
   std::vector<std::byte> staged_;
   MPI_Comm duplicate_ = MPI_COMM_NULL;
   std::size_t bytes_sent_ = 0;

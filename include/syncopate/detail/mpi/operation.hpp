@@ -13,6 +13,7 @@
 
 #include "../../error.hpp"
 #include "../../tensor.hpp"
+#include "../collective_call.hpp"
 #include "../elementwise.hpp"
 #include "check.hpp"
 #include "peers.hpp"
@@ -44,9 +45,14 @@ mpi_elements elements_of_mpi(std::span<T> elements) {
           }};
 }
 
-/// What a rank has to send at least, on average, so that all have the sum: 2 (P − 1) / P of it. Patarasu and Yuan 2009.
-inline std::size_t least_bytes_of_sum(const mpi_elements& elements, int ranks) {
-  return elements.bytes() / static_cast<std::size_t>(ranks) * 2 * static_cast<std::size_t>(ranks - 1);
+/// What is done to elements that a scheme has in flight.
+using movement = collective_call::kind;
+
+/// What a rank has to send at least, on average, so that all have the sum: 2 (P − 1) / P of it, half of it in either
+/// half of the sum. Patarasu and Yuan 2009.
+inline std::size_t least_bytes(movement what, const mpi_elements& elements, int ranks) {
+  return elements.bytes() / static_cast<std::size_t>(ranks) * (what == movement::sum ? 2 : 1) *
+         static_cast<std::size_t>(ranks - 1);
 }
 
 /// What a channel's operations have cost so far.

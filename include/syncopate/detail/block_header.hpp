@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "../error.hpp"
+#include "../tensor.hpp"
+#include "header.hpp"
+
+/// What ranks tell each other with a message that is summed in halves. No rank sees the sum of all of it halfway, and
+/// one header for each rank in each rank's block would soon outweigh the elements. So what a rank has to know before it
+/// may update its block is summed; and everyone's own header, with the sums that it was given, travels back with the
+/// block.
+namespace syncopate::detail {
+
+inline constexpr std::size_t block_header_elements = 5;  ///< at the end of each block
+
+/// Writes what is summed. Small whole numbers, which a float adds up exactly for up to 2^16 ranks.
+template <Element T>
+void write_summed_header(std::span<T> elements, const header& own) {
+  const auto code = static_cast<T>(own.step % 16);
+  elements[0] = static_cast<T>(own.samples);
+  elements[1] = own.finite ? T(0) : T(1);
+  elements[2] = own.call == calls::join ? T(1) : T(0);
+  elements[3] = code;
+  elements[4] = code * code;
+}
+
+/// Reads it. Where steps differ, or something was damaged, there are no samples; the gathered headers will tell why.
+/// Which rank's contribution was not finite is not known yet, and said to be rank 0's.
+template <Element T>
+agreed_headers read_summed_header(std::span<const T> elements, int ranks) {
+  const auto of = [&](std::size_t i) { return static_cast<double>(elements[i]); };
+  const bool credible = ranks * of(4) == of(3) * of(3) && 0 <= of(1) && of(1) <= ranks && 0 <= of(2) &&
+                        of(2) <= ranks && of(0) >= 0 && std::isfinite(of(0));
+  if (!credible) return {0, false, -1};
+  return {of(0), of(2) == ranks, of(1) > 0 ? 0 : -1};
+}
+
+/// Writes what is gathered: this rank's own header, and what it read of the sums.
+template <Element T>
+void write_gathered_header(std::span<T> elements, const header& own, const agreed_headers& read) {
+  coded_header<T>::write(elements.first(header_elements), own);
+  elements[3] = static_cast<T>(read.samples);
+  elements[4] = read.not_finite_rank < 0 ? T(0) : T(1);
+}
+
+/// Reads the headers of all blocks, `stride` elements apart. Throws as `read_headers` does, and where a rank was given
+/// other sums than those of what the ranks say.
+template <Element T>
+agreed_headers read_gathered_headers(std::span<const T> first, std::size_t stride, int ranks, std::int64_t step) {
+  const agreed_headers agreed = read_headers(first, stride, static_cast<std::size_t>(ranks), step);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::span<const T> header = first.subspan(static_cast<std::size_t>(rank) * stride);
+    const double samples = static_cast<double>(header[3]);
+    // Ranks' sums may have been rounded in different orders.
+    if (!(std::abs(samples - agreed.samples) <= 1e-4 * agreed.samples) ||
+        header[4] != (agreed.not_finite_rank >= 0 ? T(1) : T(0)))
+      throw communication_error("syncopate: the sums that rank " + std::to_string(rank) +
+                                " received of its block of the message of step " + std::to_string(step) +
+                                " arrived damaged");
+  }
+  return agreed;
+}
+
+}  // namespace syncopate::detail
