@@ -54,6 +54,14 @@ class job_communicator {
   request start_sum(std::span<T> elements) {
     return std::visit([&](auto& ranks) { return request(ranks.start_sum(elements)); }, ranks_);
   }
+  template <syncopate::Element T>
+  request start_reduce_scatter(std::span<T> elements) {
+    return std::visit([&](auto& ranks) { return request(ranks.start_reduce_scatter(elements)); }, ranks_);
+  }
+  template <syncopate::Element T>
+  request start_all_gather(std::span<T> elements) {
+    return std::visit([&](auto& ranks) { return request(ranks.start_all_gather(elements)); }, ranks_);
+  }
   void broadcast(std::span<std::byte> bytes, int root) {
     std::visit([&](auto& ranks) { ranks.broadcast(bytes, root); }, ranks_);
   }

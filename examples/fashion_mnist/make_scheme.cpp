@@ -23,6 +23,7 @@ std::unique_ptr<any_scheme> make_scheme(const options& job, const scheme_descrip
   if (scheme.name == "local-sgd") return erase(syncopate::local_sgd(weights, communicator, rule, period));
   // Each layer travels by itself where it leaves by itself.
   const syncopate::scheme_options options{.bucket_bytes = scheme.by_layer ? 0 : syncopate::default_bucket_bytes};
+  if (scheme.name == "sharded") return erase(syncopate::sharded_sgd(weights, communicator, rule, options));
   return erase(syncopate::synchronous_sgd(weights, communicator, rule, options));
 }
 

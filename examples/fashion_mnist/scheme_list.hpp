@@ -37,10 +37,13 @@ inline constexpr double dasgd_own_share = 0.25;
 inline constexpr std::int64_t default_delay = 1, default_period = 4;
 
 /// All schemes, in the order in which `--scheme all` runs them.
-inline constexpr std::array<scheme_description, 7> schemes = {{
+inline constexpr std::array<scheme_description, 8> schemes = {{
     {.name = "synchronous", .summary = "mean gradient of this step; nothing is hidden"},
     {.name = "layerwise",
      .summary = "synchronous, layer by layer: gradients travel during the rest of backward",
+     .by_layer = true},
+    {.name = "sharded",
+     .summary = "layer by layer, and ranks share the update: gradients travel under backward, weights under forward",
      .by_layer = true},
     {.name = "pseudo-synchronous",
      .summary = "commits the mean gradient of an earlier step",

@@ -32,7 +32,7 @@ TEST_CASE("Sums allocate nothing unless ranks are further apart than ever before
     communicator.all_gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
     return all;
   });
-  CHECK(counts[0][0] + counts[0][2] + counts[0][4] > 0);  // the counter counts
+  if (SYNCOPATE_TEST_COUNTS_ALLOCATIONS) CHECK(counts[0][0] + counts[0][2] + counts[0][4] > 0);
   CHECK(counts[0][1] == 0);
   CHECK(counts[0][3] == 0);
   CHECK(counts[0][5] == 0);

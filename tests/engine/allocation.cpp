@@ -45,6 +45,16 @@ class uncounted {
     const pause while_starting;
     return inner_.start_sum(elements);
   }
+  template <Element T>
+  auto start_reduce_scatter(std::span<T> elements) {
+    const pause while_starting;
+    return inner_.start_reduce_scatter(elements);
+  }
+  template <Element T>
+  auto start_all_gather(std::span<T> elements) {
+    const pause while_starting;
+    return inner_.start_all_gather(elements);
+  }
   void broadcast(std::span<std::byte> bytes, int root) { inner_.broadcast(bytes, root); }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { inner_.all_gather(own, all); }
 
@@ -87,6 +97,7 @@ std::map<std::string, std::size_t> counts_on(const C& communicator) {
 
 }  // namespace
 
+#if SYNCOPATE_TEST_COUNTS_ALLOCATIONS
 TEST_CASE("Allocations are counted", "[engine][allocation]") {
   const std::size_t before = allocations;
   model<float> weights{std::vector<float>(600)};
@@ -95,6 +106,7 @@ TEST_CASE("Allocations are counted", "[engine][allocation]") {
   synchronous_sgd(weights, loopback{}, sgd{});
   CHECK(allocations > then);
 }
+#endif
 
 TEST_CASE("A step allocates nothing, not even the first one", "[engine][allocation]") {
   for (const auto& [name, count] : counts_on(loopback{})) {
@@ -106,7 +118,7 @@ TEST_CASE("A step allocates nothing, not even the first one", "[engine][allocati
 TEST_CASE("A step on several ranks allocates nothing", "[engine][allocation]") {
   for (const auto& counts : support::on_ranks(
            2, [](thread_communicator communicator) { return counts_on(uncounted(std::move(communicator))); })) {
-    CHECK(counts.size() == 10);
+    CHECK(counts.size() == 11);
     for (const auto& [name, count] : counts) {
       INFO(name);
       CHECK(count == 0);
@@ -130,15 +142,12 @@ TEST_CASE("Nothing is allocated layer by layer", "[engine][layers]") {
   model<float> weights(3, std::vector<float>(5)), gradients = weights;
   auto scheme = lookahead_sgd(weights, loopback{}, sgd{.learning_rate = 0.1}, local_gradient{}, 2,
                               scheme_options{.bucket_bytes = 16});
-  std::size_t allocated = 0;
+  const std::size_t before = allocations;
   for (int step = 0; step < 8; ++step) {
-    const auto before = allocations;
     scheme.begin_step(weights);
     for (std::size_t i = 0; i < 3; ++i) scheme.before_forward(i);
     for (const std::size_t i : {2u, 1u, 0u}) scheme.gradient_ready(i, gradients[i]);
     scheme.end_step();
-    if (step >= 2) allocated += allocations - before;
   }
-  scheme.finish(weights);
-  CHECK(allocated == 0);
+  CHECK(allocations == before);
 }

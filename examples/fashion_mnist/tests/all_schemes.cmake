@@ -4,7 +4,7 @@
 # the order does not matter, so both have to give the same numbers to the last bit.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
-set(schemes synchronous layerwise pseudo-synchronous lookahead od-sgd dasgd local-sgd)
+set(schemes synchronous layerwise sharded pseudo-synchronous lookahead od-sgd dasgd local-sgd)
 run(${DIRECTORY}/threads.json ${PROGRAM} --scheme all --ranks 2 ${OPTIONS} --link-gbit 100)
 set(threads "${json}")
 if(MPIRUN)
@@ -39,7 +39,10 @@ foreach(scheme IN LISTS schemes)
 endforeach()
 
 string(JSON whole GET "${threads}" 0 weights_checksum)
-string(JSON by_layer GET "${threads}" 1 weights_checksum)
-if(NOT whole STREQUAL by_layer)
-  message(FATAL_ERROR "layer by layer, weights are ${by_layer} instead of ${whole}")
-endif()
+foreach(i IN ITEMS 1 2)  # of two summands the order does not matter
+  string(JSON by_layer GET "${threads}" ${i} weights_checksum)
+  if(NOT whole STREQUAL by_layer)
+    list(GET schemes ${i} scheme)
+    message(FATAL_ERROR "${scheme}: weights are ${by_layer} instead of ${whole}")
+  endif()
+endforeach()
