@@ -230,7 +230,7 @@ class update_scheme {
     SYNCOPATE_CHECK_MODEL(G, "gradients", "of the weights");
     guarded([&] {
       prepare("step", weights, samples);
-      bind_readable(gradients, "gradients");
+      bind<false>(gradients, {"gradients", 0, tensors_.size()});
       disjoint_.check();
       begin(detail::calls::step, samples);
       layers_.give_all();
@@ -367,7 +367,7 @@ class update_scheme {
       if (state_ == state::failed) require_running("consensus");
       require_no_open_step("consensus");
       settle();
-      bind_readable(weights, "weights");
+      bind_weights_to_read(weights);
       bind_weights(out);
       agree_on_weights();
     });
@@ -382,7 +382,7 @@ class update_scheme {
     guarded([&] {
       state_ = state::finished;
       if constexpr (ranks_differ) {
-        bind_readable(weights, "weights");
+        bind_weights_to_read(weights);
         agree_on_weights();
       }
     });
@@ -400,7 +400,7 @@ class update_scheme {
       require_running("save");
       require_no_open_step("save");
       settle();
-      bind_readable(weights, "weights");
+      bind_weights_to_read(weights);
       checkpoint_facts().save(archive);
       const statistics_type& taken = measured_.taken;
       for (const std::int64_t number : {clock_, taken.steps, taken.launched, taken.absorbed, taken.skipped})
@@ -473,7 +473,7 @@ class update_scheme {
       if (state_ == state::failed) require_running("checksum");
       require_no_open_step("checksum");
       settle();
-      bind_readable(weights, "weights");
+      bind_weights_to_read(weights);
       sum = detail::hash_of(std::to_string(clock_));
       const auto add = [&](auto elements) {
         const auto bytes = std::as_bytes(elements);
@@ -735,9 +735,11 @@ class update_scheme {
     bind<true>(weights, {"weights", 0, tensors_.size()});
   }
 
-  template <class X>
-  void bind_readable(X&& model, const char* what) {
-    bind<false>(model, {what, 0, tensors_.size()});
+  /// Binds weights in place of gradients, which are forgotten: they may be elsewhere afterwards.
+  template <class W>
+  void bind_weights_to_read(W&& weights) {
+    bind<false>(weights, {"weights", 0, tensors_.size()});
+    for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) disjoint_.forget(tensor, false);
   }
 
   void bind_zeros(std::size_t tensor) {

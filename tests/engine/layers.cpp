@@ -68,6 +68,13 @@ TEST_CASE("Layers that the forward pass leaves out are updated all the same", "[
     model evaluated = three_layers(7);
     scheme.consensus(weights, evaluated);
     CHECK(evaluated == weights);
+    scheme.checksum(weights);
+    const model expected = weights;
+    gradients = three_layers(0);
+    step(true);  // weights that were read in place of gradients are gradients no more
+    step(false);
+    scheme.before_forward(1);
+    CHECK(weights == expected);
   }
   CHECK(weights[0] == three_layers(-5)[0]);
   CHECK(weights[1] == three_layers(-2)[1]);
