@@ -39,6 +39,10 @@ struct scheme_options {
   /// `update_scheme::end_step`.
   std::vector<std::size_t> optional_layers{};
 
+  /// Whether norms of gradients are observed, for `update_scheme::signal`: costs two reads of the message. For
+  /// averagings that send gradients.
+  bool observes_gradients = false;
+
   bool clips() const { return largest_norm < std::numeric_limits<double>::infinity(); }
 
   /// Throws `configuration_error`.

@@ -40,5 +40,6 @@
 #include "schemes.hpp"
 #include "statistics.hpp"
 #include "tensor.hpp"
+#include "training_signal.hpp"
 #include "update_scheme.hpp"
 #include "version.hpp"

@@ -36,6 +36,7 @@
 #include "scheme_options.hpp"
 #include "statistics.hpp"
 #include "tensor.hpp"
+#include "training_signal.hpp"
 #include "version.hpp"
 
 namespace syncopate {
@@ -522,6 +523,14 @@ class update_scheme {
     if constexpr (requires { communicator_.fail(why); }) communicator_.fail(why);
   }
 
+  /// Tells the mean loss of this rank's mini-batch, to be averaged over ranks with the message of the next step that
+  /// begins, without a message of its own; see `signal`. Not collective.
+  void note_loss(double loss) { loss_ = loss; }
+
+  /// What all ranks know of the newest mean that has been absorbed in all layers. Not collective, but the same on all
+  /// ranks between the same two steps; layer by layer, once all layers have been through `before_forward`.
+  const training_signal& signal() const { return signal_; }
+
   /// The update rule, whose hyper-parameters may be changed between steps: `scheme.rule().learning_rate = 0.01`. All
   /// ranks must make the same change at the same step.
   auto& rule() { return averaging_.rule; }
@@ -586,6 +595,8 @@ class update_scheme {
     options_.validate();
     if (ranks_differ && clips_after())
       throw configuration_error("syncopate: a mean of weights has no gradient's norm: clip before_averaging");
+    if (ranks_differ && options_.observes_gradients)
+      throw configuration_error("syncopate: observes_gradients needs an averaging that sends gradients, not weights");
     detail::validate(delay_);
     detail::for_each_policy(averaging_, [](const auto& policy) { detail::validate(policy); });
     constexpr std::int64_t most = 1 << 16;
@@ -833,7 +844,17 @@ class update_scheme {
 
   void begin(detail::calls call, double samples) {
     const bool checks = options_.non_finite_gradients != non_finite::ignore;
-    now_ = {clock_, call, samples, checks, at_fault_, false, true, delay_.launches(clock_)};
+    now_ = {.step = clock_,
+            .call = call,
+            .samples = samples,
+            .loss = std::exchange(loss_, 0),
+            .squares = 0,
+            .observes = options_.observes_gradients,
+            .check = checks,
+            .at_fault = at_fault_,
+            .at_once = false,
+            .moves = true,
+            .launches = delay_.launches(clock_)};
     departed_ = 0;
     layers_.expect_gradients();
   }
@@ -855,6 +876,7 @@ class update_scheme {
           const bool finite = bucket.leave(averaging_, communicator_, part, lane.weights,
                                            clipped ? lane.clipped_readable : lane.readable, measured_);
           now_.at_fault = now_.at_fault || !finite;  // the last bucket speaks for all
+          now_.squares = part.squares;
         });
       });
     }
@@ -926,7 +948,7 @@ class update_scheme {
     const std::int64_t message = std::exchange(refused_, -1);
     for (std::size_t number = 0; number < order_.size(); ++number) {
       int rank = -1;
-      visit_bucket(number, [&](auto& bucket, auto&) { rank = bucket.not_finite_rank(message); });
+      visit_bucket(number, [&](auto& bucket, auto&) { rank = bucket.headers(message).not_finite_rank; });
       if (rank >= 0)
         throw non_finite_error("syncopate: what rank " + std::to_string(rank) + " contributed to " +
                                text_of_message(step_of(number, message), number) + " is not finite");
@@ -1009,6 +1031,22 @@ class update_scheme {
     } else {
       absorb(number);
     }
+    take_signal();
+  }
+
+  /// Once all buckets have landed: what is known of the newest mean.
+  void take_signal() {
+    if (signalled_ < 0 || std::ranges::find(landed_, false) != landed_.end()) return;
+    const std::int64_t message = std::exchange(signalled_, -1);
+    double squares = 0;
+    for (std::size_t number = 0; number < order_.size(); ++number)
+      visit_bucket(number, [&](auto& bucket, auto&) {
+        squares += bucket.squares_of_sum(message);
+        if (number + 1 < order_.size()) return;
+        const detail::agreed_headers said = bucket.headers(message);
+        signal_ = {bucket.step_of(message), said.samples, said.contributors, said.loss, 0, said.squares};
+      });
+    signal_.square_of_mean = squares / (signal_.samples * signal_.samples);
   }
 
   /// Where ranks share the work: starts to hand out this rank's part of the next bucket's weights. What left last, and
@@ -1044,8 +1082,9 @@ class update_scheme {
         const std::int64_t message = bucket.messages().second;
         receive(number, message);
         const mean_facts mean = facts_of(message);
-        const bool counts =
-            bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable, due, lane.weights);
+        const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable,
+                                          options_.observes_gradients, due, lane.weights);
+        if (mean.usable && mean.samples > 0) signalled_ = std::max(signalled_, message);
         if (number + 1 < order_.size()) continue;
         if (counts) ++measured_.taken.absorbed;
         if (!mean.usable && options_.non_finite_gradients == non_finite::skip) ++measured_.taken.skipped;
@@ -1179,10 +1218,13 @@ class update_scheme {
   A landing_averaging_ = averaging_;  ///< with the hyper-parameters in force then
   std::vector<bool> landed_;          ///< for each bucket
   std::vector<mean_facts> known_;
-  std::size_t handed_out_ = 0;  ///< where ranks share the work: buckets from this one on have been
-  bool at_fault_ = false;       ///< whether a local move was left out that the other ranks do not know of yet
-  std::int64_t refused_ = -1;   ///< the first message that was not absorbed and has to be told of, if any
-  std::string failure_;         ///< the newest error
+  std::size_t handed_out_ = 0;   ///< where ranks share the work: buckets from this one on have been
+  bool at_fault_ = false;        ///< whether a local move was left out that the other ranks do not know of yet
+  double loss_ = 0;              ///< of the next mini-batch
+  std::int64_t signalled_ = -1;  ///< the newest message absorbed of whose mean `signal_` does not tell yet
+  training_signal signal_;
+  std::int64_t refused_ = -1;  ///< the first message that was not absorbed and has to be told of, if any
+  std::string failure_;        ///< the newest error
   owned_state state_;
   int exceptions_ = std::uncaught_exceptions();
 };

@@ -33,6 +33,7 @@ struct option_facts {
   double largest_norm = 0;
   std::uint64_t optional_layers = 0;
   std::uint64_t optional_layers_hash = 0;
+  std::uint64_t observes_gradients = 0;
 
   option_facts() = default;
   explicit option_facts(const scheme_options& options)
@@ -40,7 +41,8 @@ struct option_facts {
         gradients(static_cast<std::uint64_t>(options.non_finite_gradients)),
         clip(static_cast<std::uint64_t>(options.clip)),
         largest_norm(options.largest_norm),
-        optional_layers(options.optional_layers.size()) {
+        optional_layers(options.optional_layers.size()),
+        observes_gradients(options.observes_gradients) {
     for (const std::size_t layer : options.optional_layers)
       optional_layers_hash = hash_of(std::to_string(layer), optional_layers_hash);
   }
@@ -53,6 +55,7 @@ struct option_facts {
     const bool clips = largest_norm <= std::numeric_limits<double>::max();
     return std::to_string(bucket_bytes) + " bytes per bucket, non-finite gradients " + treatments[gradients] +
            (clips ? ", norms of at most " + detail::text(largest_norm) + " " + places[clip] + " averaging" : "") +
+           (observes_gradients ? ", norms of gradients observed" : "") +
            (optional_layers > 0 ? ", " + std::to_string(optional_layers) + " optional layers (hash " +
                                       std::to_string(optional_layers_hash) + ")"
                                 : "");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,7 @@
 /// block.
 namespace syncopate::detail {
 
-inline constexpr std::size_t block_header_elements = 5;  ///< at the end of each block
+inline constexpr std::size_t block_header_elements = header_elements + 3;  ///< at the end of each block
 
 /// Writes what is summed. Small whole numbers, which a float adds up exactly for up to 2^16 ranks.
 template <Element T>
@@ -27,6 +28,7 @@ void write_summed_header(std::span<T> elements, const header& own) {
   elements[2] = own.call == calls::join ? T(1) : T(0);
   elements[3] = code;
   elements[4] = code * code;
+  std::ranges::fill(elements.subspan(5), T(0));
 }
 
 /// Reads it. Where steps differ, or something was damaged, there are no samples; the gathered headers will tell why.
@@ -40,12 +42,24 @@ agreed_headers read_summed_header(std::span<const T> elements, int ranks) {
   return {of(0), of(2) == ranks, of(1) > 0 ? 0 : -1};
 }
 
-/// Writes what is gathered: this rank's own header, and what it read of the sums.
+/// Writes what is gathered: this rank's own header, what it read of the sums, and the sum of squares of its block.
 template <Element T>
-void write_gathered_header(std::span<T> elements, const header& own, const agreed_headers& read) {
+void write_gathered_header(std::span<T> elements, const header& own, const agreed_headers& read,
+                           double squares_of_sum) {
   coded_header<T>::write(elements.first(header_elements), own);
-  elements[3] = static_cast<T>(read.samples);
-  elements[4] = read.not_finite_rank < 0 ? T(0) : T(1);
+  const std::span<T> rest = elements.subspan(header_elements);
+  rest[0] = static_cast<T>(read.samples);
+  rest[1] = read.not_finite_rank < 0 ? T(0) : T(1);
+  rest[2] = static_cast<T>(squares_of_sum);
+}
+
+/// The sum of squares of all blocks.
+template <Element T>
+double read_squares_of_sum(std::span<const T> first, std::size_t stride, int ranks) {
+  double sum = 0;
+  for (int rank = 0; rank < ranks; ++rank)
+    sum += static_cast<double>(first[static_cast<std::size_t>(rank) * stride + header_elements + 2]);
+  return sum;
 }
 
 /// Reads the headers of all blocks, `stride` elements apart. Throws as `read_headers` does, and where a rank was given
@@ -54,11 +68,11 @@ template <Element T>
 agreed_headers read_gathered_headers(std::span<const T> first, std::size_t stride, int ranks, std::int64_t step) {
   const agreed_headers agreed = read_headers(first, stride, static_cast<std::size_t>(ranks), step);
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::span<const T> header = first.subspan(static_cast<std::size_t>(rank) * stride);
-    const double samples = static_cast<double>(header[3]);
+    const std::span<const T> sums = first.subspan(static_cast<std::size_t>(rank) * stride + header_elements);
+    const double samples = static_cast<double>(sums[0]);
     // Ranks' sums may have been rounded in different orders.
     if (!(std::abs(samples - agreed.samples) <= 1e-4 * agreed.samples) ||
-        header[4] != (agreed.not_finite_rank >= 0 ? T(1) : T(0)))
+        sums[1] != (agreed.not_finite_rank >= 0 ? T(1) : T(0)))
       throw communication_error("syncopate: the sums that rank " + std::to_string(rank) +
                                 " received of its block of the message of step " + std::to_string(step) +
                                 " arrived damaged");

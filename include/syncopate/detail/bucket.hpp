@@ -46,8 +46,9 @@ struct message {
   buffer<T> own;           ///< what this rank contributed, where a policy keeps it
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
   transfer<R> sent;
-  header said;            ///< by this rank
-  agreed_headers summed;  ///< by all ranks, where they share the work: known from when the sum has been received
+  header said;                ///< by this rank
+  double squares_of_sum = 0;  ///< of what this rank keeps up to date, where that is observed
+  agreed_headers summed;      ///< by all ranks, where they share the work: known from when the sum has been received
 };
 
 /// What a rank does in one tick of the clock that all ranks share.
@@ -55,6 +56,9 @@ struct departure {
   std::int64_t step;
   calls call;
   double samples;  ///< 0: the gradient is not looked at, and the rank contributes zeros
+  double loss;     ///< of the mini-batch
+  double squares;  ///< of the gradient's elements that have left before
+  bool observes;   ///< whether these are wanted
   bool check;      ///< whether contributions are looked at for infinities and NaN
   bool at_fault;   ///< whether a local move was left out for one
   bool at_once;    ///< whether the message is due at the same step
@@ -195,7 +199,7 @@ class bucket {
   /// The local move of one step, and the message. Reads gradients, which may be overwritten afterwards. Not inlined, as
   /// `absorb`: what a compiler has to say of formulas' loops it says of this header, not of a user's function.
   /// Whether the contribution was finite, as far as it was looked at.
-  SYNCOPATE_NEVER_INLINE bool leave(const A& averaging, C& communicator, const departure& now,
+  SYNCOPATE_NEVER_INLINE bool leave(const A& averaging, C& communicator, departure& now,
                                     std::span<const std::span<T>> weights,
                                     std::span<const std::span<const T>> gradients, measurement& measured) {
     const bool moves = advances<A, T> && now.moves && now.samples > 0;
@@ -209,7 +213,13 @@ class bucket {
     if (!now.launches) return true;
     const bool contributes = now.samples > 0 && seen.all_finite();
     if (!contributes) contribute_nothing(averaging, weights, out);
-    out.said = {now.step, now.call, seen.all_finite() && !now.at_fault, contributes ? now.samples : 0};
+    out.said = {now.step, now.call, seen.all_finite() && !now.at_fault};
+    if (contributes) {
+      if (now.observes) now.squares += sum_of_squares_sent(out, now.samples);
+      out.said.samples = now.samples;
+      out.said.loss = now.loss;
+      out.said.squares = now.squares;
+    }
     write_header(out.sum, communicator.rank(), out.said);
     try {
       out.sent.start([&] { return start_sum(communicator, out.sum.elements(), now.at_once); });
@@ -243,8 +253,9 @@ class bucket {
   /// Whether it was one of `step`, not of `join`.
   template <class Due>
   SYNCOPATE_NEVER_INLINE bool absorb(const A& averaging, std::int64_t step, double samples, double shrink, bool usable,
-                                     Due due, std::span<const std::span<T>> weights) {
+                                     bool observes, Due due, std::span<const std::span<T>> weights) {
     slot& m = at(absorbed_);
+    m.squares_of_sum = observes ? sum_of_squares_received(absorbed_) : 0;
     const bool empty = samples == 0 || !usable;
     if (empty) {
       std::ranges::fill(m.sum.elements().subspan(first_, size_), T(0));
@@ -266,7 +277,7 @@ class bucket {
     slot& m = at(absorbed_ - 1);
     const std::span<T> own = m.sum.elements().subspan(first_, stride_);
     std::ranges::copy(weights_.elements(), own.begin());
-    write_gathered_header(own.subspan(size_), m.said, m.summed);
+    write_gathered_header(own.subspan(size_), m.said, m.summed, m.squares_of_sum);
     try {
       gather_.start([&] { return std::optional(communicator.start_all_gather(m.sum.elements())); });
     } catch (...) {
@@ -283,19 +294,28 @@ class bucket {
   void end_gather(std::span<const std::span<T>> weights, measurement& measured) {
     const slot& m = at(absorbed_ - 1);
     gather_.wait(m.said.call == calls::step, measured, taken_);
-    not_finite_rank(absorbed_ - 1);  // for what it throws
+    headers(absorbed_ - 1);  // for what it throws
     gathers_ = false;
     for (const piece& p : pieces_) std::copy_n(m.sum.data() + p.offset, p.size, weights[p.tensor].data() + p.from);
   }
 
-  /// The first rank whose contribution to a message that has been absorbed was not finite, if any.
-  int not_finite_rank(std::int64_t message) {
+  /// What all ranks said with a message that has been absorbed.
+  agreed_headers headers(std::int64_t message) {
     const slot& m = at(message);
-    const std::span<const T> headers = m.sum.elements().subspan(size_);
+    const std::span<const T> all = m.sum.elements().subspan(size_);
     if constexpr (sharded)
-      return read_gathered_headers(headers, stride_, ranks_, m.said.step).not_finite_rank;
+      return read_gathered_headers(all, stride_, ranks_, m.said.step);
     else
-      return read_headers(headers, m.said.step).not_finite_rank;
+      return read_headers(all, m.said.step);
+  }
+
+  /// The sum of squares of the sum that came with it, if it was observed.
+  double squares_of_sum(std::int64_t message) {
+    const slot& m = at(message);
+    if constexpr (sharded)
+      return read_squares_of_sum(std::span<const T>(m.sum.elements().subspan(size_)), stride_, ranks_);
+    else
+      return m.squares_of_sum;
   }
 
   /// Leaves in the user's tensors what the averaging wants there, if that is not there yet.
@@ -336,6 +356,8 @@ class bucket {
       put(archive, static_cast<int>(m.said.call));
       put(archive, m.said.finite);
       put(archive, m.said.samples);
+      put(archive, m.said.loss);
+      put(archive, m.said.squares);
       put(archive, m.scale);
     }
     for_each_vector([&](std::span<T> elements) { put(archive, std::span<const T>(elements)); });
@@ -366,6 +388,8 @@ class bucket {
       m.said.call = static_cast<calls>(call);
       m.said.finite = get<bool>(archive);
       m.said.samples = get<double>(archive);
+      m.said.loss = get<double>(archive);
+      m.said.squares = get<double>(archive);
       m.scale = get<T>(archive);
     }
     for_each_vector([&](std::span<T> elements) { get(archive, elements); });
@@ -532,6 +556,14 @@ class bucket {
         if constexpr (any_keeps_weights<A>) then[i] = weights[i];
         send(i);
       });
+  }
+
+  /// Of a contribution that is about to leave.
+  double sum_of_squares_sent(const slot& out, double samples) const {
+    double sum = 0;
+    for (const piece& p : pieces_)
+      sum += sum_of_squares(std::span<const T>(out.sum.elements().subspan(p.offset, p.size)));
+    return sum / (samples * samples);
   }
 
   /// A message of a rank that has nothing to say.

@@ -12,7 +12,7 @@
 #include "by_rank.hpp"
 
 /// What ranks tell each other with every message, so that a disagreement is the same error on all of them. A message
-/// ends with three elements for each rank: the sum over ranks, to which each adds zeros but in its own place, brings
+/// ends with a few elements for each rank: the sum over ranks, to which each adds zeros but in its own place, brings
 /// everyone's header to everyone, without a message more.
 namespace syncopate::detail {
 
@@ -25,6 +25,8 @@ struct header {
   calls call = calls::step;
   bool finite = true;  ///< whether what the rank wanted to contribute was; it contributes zeros, if not
   double samples = 0;  ///< the rank's weight in the mean
+  double loss = 0;     ///< of its mini-batch, where the program has told it
+  double squares = 0;  ///< sum of squares of its gradient's elements, as far as it has left, where that is observed
 
   std::string text() const {
     return (call == calls::step   ? "step "
@@ -34,7 +36,7 @@ struct header {
   }
 };
 
-inline constexpr std::size_t header_elements = 3;  ///< of one rank
+inline constexpr std::size_t header_elements = 5;  ///< of one rank
 
 /// A header as elements of a message. The code and the check are whole numbers below 2^24, which a float holds exactly.
 template <Element T>
@@ -43,26 +45,33 @@ class coded_header {
 
  public:
   static void write(std::span<T> elements, const header& h) {
-    elements[0] = static_cast<T>(h.samples);
+    elements[0] = static_cast<T>(h.samples + 0.0);  // zeros are positive: sums make them so
     elements[1] = static_cast<T>(h.step % steps * 8 + static_cast<int>(h.call) * 2 + (h.finite ? 1 : 0));
-    elements[2] = check_of(elements);
+    elements[2] = static_cast<T>(h.loss + 0.0);
+    elements[3] = static_cast<T>(h.squares);
+    elements[4] = check_of(elements);
   }
 
   /// Whether nobody has altered it.
-  static bool intact(std::span<const T> elements) { return elements[2] == check_of(elements); }
+  static bool intact(std::span<const T> elements) { return elements[4] == check_of(elements); }
 
   /// Precondition: it is intact. `near` is a number of a step close to the one that was written.
   static header read(std::span<const T> elements, std::int64_t near) {
     const auto code = static_cast<std::int64_t>(elements[1]);
     const std::int64_t apart = ((code / 8 - near) % steps + steps + steps / 2) % steps - steps / 2;
-    return {near + apart, static_cast<calls>(code / 2 % 4), code % 2 != 0, static_cast<double>(elements[0])};
+    return {near + apart,
+            static_cast<calls>(code / 2 % 4),
+            code % 2 != 0,
+            static_cast<double>(elements[0]),
+            static_cast<double>(elements[2]),
+            static_cast<double>(elements[3])};
   }
 
  private:
-  /// A number that depends on all bits of the first two elements.
+  /// A number that depends on all bits of the first four elements.
   static T check_of(std::span<const T> elements) {
     std::uint64_t mixed = 0x9e3779b97f4a7c15u;
-    for (const T element : elements.first(2)) {
+    for (const T element : elements.first(4)) {
       mixed = (mixed ^ std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(element)) *
               0xff51afd7ed558ccdu;
       mixed ^= mixed >> 32;
@@ -76,6 +85,9 @@ struct agreed_headers {
   double samples = 0;        ///< of all ranks
   bool all_joined = true;    ///< whether no rank has anything left to do
   int not_finite_rank = -1;  ///< the first one whose contribution was not finite, if any
+  int contributors = 0;      ///< ranks that had samples
+  double loss = 0;           ///< mean, by samples
+  double squares = 0;        ///< likewise
 };
 
 /// Reads the headers of a message that has landed, which begin `stride` elements apart. Throws `communication_error`,
@@ -97,10 +109,19 @@ agreed_headers read_headers(std::span<const T> all, std::size_t stride, std::siz
           "syncopate: ranks called different things: " +
           by_rank(static_cast<int>(ranks), [&](int r) { return read(static_cast<std::size_t>(r)).text(); }));
     samples += of(rank)[0];
+    if (h.samples > 0) {
+      ++agreed.contributors;
+      agreed.loss += h.samples * h.loss;
+      agreed.squares += h.samples * h.squares;
+    }
     agreed.all_joined = agreed.all_joined && h.call == calls::join;
     if (!h.finite && agreed.not_finite_rank < 0) agreed.not_finite_rank = static_cast<int>(rank);
   }
   agreed.samples = static_cast<double>(samples);
+  if (agreed.contributors > 0) {
+    agreed.loss /= agreed.samples;
+    agreed.squares /= agreed.samples;
+  }
   return agreed;
 }
 
