@@ -9,6 +9,7 @@
 #include "progress.hpp"
 #include "syncopate/checkpoint.hpp"
 #include "syncopate/statistics.hpp"
+#include "syncopate/training_signal.hpp"
 
 namespace fashion_mnist {
 
@@ -21,8 +22,10 @@ class any_scheme {
   virtual ~any_scheme() = default;
   virtual void set_learning_rate(double learning_rate) = 0;
   virtual void poll() = 0;
-  virtual void step(model& weights, model& gradients) = 0;
-  virtual void begin_step(model& weights) = 0;
+  virtual void note_loss(double loss) = 0;
+  virtual const syncopate::training_signal& signal() const = 0;
+  virtual void step(model& weights, model& gradients, std::size_t samples) = 0;
+  virtual void begin_step(model& weights, std::size_t samples) = 0;
   virtual void before_forward(std::size_t layer) = 0;
   virtual void gradient_ready(std::size_t layer, model& gradients) = 0;
   virtual void end_step() = 0;
@@ -41,8 +44,14 @@ std::unique_ptr<any_scheme> erase(Scheme scheme) {
     explicit erased(Scheme&& known) : scheme_(std::move(known)) {}
     void set_learning_rate(double learning_rate) override { scheme_.rule().learning_rate = learning_rate; }
     void poll() override { scheme_.poll(); }
-    void step(model& weights, model& gradients) override { scheme_.step(weights, gradients); }
-    void begin_step(model& weights) override { scheme_.begin_step(weights); }
+    void note_loss(double loss) override { scheme_.note_loss(loss); }
+    const syncopate::training_signal& signal() const override { return scheme_.signal(); }
+    void step(model& weights, model& gradients, std::size_t samples) override {
+      scheme_.step(weights, gradients, static_cast<double>(samples));
+    }
+    void begin_step(model& weights, std::size_t samples) override {
+      scheme_.begin_step(weights, static_cast<double>(samples));
+    }
     void before_forward(std::size_t layer) override { scheme_.before_forward(layer); }
     void gradient_ready(std::size_t layer, model& gradients) override {
       scheme_.gradient_ready(layer, gradients[layer]);
@@ -52,11 +61,11 @@ std::unique_ptr<any_scheme> erase(Scheme scheme) {
     void finish(model& weights) override { scheme_.finish(weights); }
     void save(const std::filesystem::path& file, model& weights, const progress& made) override {
       syncopate::save_checkpoint(file, scheme_, weights, made.job, made.step, made.loss, made.test_accuracy,
-                                 made.train_loss);
+                                 made.train_loss, made.epoch, made.position, made.steps_in_epoch, made.growth);
     }
     bool load(const std::filesystem::path& file, model& weights, progress& made) override {
       return syncopate::load_checkpoint(file, scheme_, weights, made.job, made.step, made.loss, made.test_accuracy,
-                                        made.train_loss);
+                                        made.train_loss, made.epoch, made.position, made.steps_in_epoch, made.growth);
     }
     syncopate::statistics statistics() const override { return scheme_.statistics(); }
 

@@ -8,9 +8,12 @@ namespace fashion_mnist {
 std::unique_ptr<any_scheme> make_lookahead_scheme(const options& job, const scheme_description& scheme,
                                                   parameters<float>& weights, const job_communicator& communicator) {
   const syncopate::sgd rule{.learning_rate = job.learning_rate, .momentum = job.momentum};
-  if (scheme.name == "od-sgd") return erase(syncopate::od_sgd(weights, communicator, rule, od_sgd_warm_up_steps));
+  const syncopate::scheme_options given = scheme_options_of(job, scheme);
+  if (scheme.name == "od-sgd")
+    return erase(syncopate::od_sgd(weights, communicator, rule, od_sgd_warm_up_steps, given));
   return with_lookahead_predictor(predictor_of(job, scheme), [&](auto predictor) {
-    return erase(syncopate::lookahead_sgd(weights, communicator, rule, predictor, job.delay.value_or(default_delay)));
+    return erase(
+        syncopate::lookahead_sgd(weights, communicator, rule, predictor, job.delay.value_or(default_delay), given));
   });
 }
 

@@ -6,8 +6,15 @@
 #include "job_communicator.hpp"
 #include "options.hpp"
 #include "scheme_list.hpp"
+#include "syncopate/scheme_options.hpp"
 
 namespace fashion_mnist {
+
+/// What schemes are given besides their policies: each layer travels by itself where it leaves by itself.
+inline syncopate::scheme_options scheme_options_of(const options& job, const scheme_description& scheme) {
+  return {.bucket_bytes = scheme.by_layer ? 0 : syncopate::default_bucket_bytes,
+          .observes_gradients = job.grow_batch == growth::noise};
+}
 
 /// The scheme of that description. Collective.
 std::unique_ptr<any_scheme> make_scheme(const options& job, const scheme_description& scheme,

@@ -86,9 +86,9 @@ class network {
     }
   }
 
-  /// Mean loss of the loaded mini-batch, and its gradient, which is overwritten. Calls `on.before_forward(layer)` before
-  /// it reads a layer's weights, `on.gradient_ready(layer)` once that layer's gradient is there (its weights are read
-  /// once more after that), and `on.poll()` after each product of matrices, so that communication can progress.
+  /// Mean loss of the loaded mini-batch, and its gradient, which is overwritten. Calls `on.before_forward(layer)`
+  /// before it reads a layer's weights, `on.gradient_ready(layer)` once that layer's gradient is there (its weights are
+  /// read once more after that), and `on.poll()` after each product of matrices, so that communication can progress.
   template <class Watcher>
   double loss_and_gradient(const parameters<T>& weights, parameters<T>& gradients, Watcher&& on) {
     forward(weights, on);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -63,6 +64,8 @@ void check_against_schemes(const options& job, const std::string& name) {
       refuse("scheme " + name + " cannot use the predictor " + *job.predictor + "; it can use " +
              join(job.schemes.front()->predictors));
   }
+  if (job.grow_batch == growth::noise && some([](auto& s) { return s.averages_weights; }))
+    refuse("--grow-batch noise needs gradients that are averaged; dasgd and local-sgd average weights");
   const std::int64_t delay = job.delay.value_or(default_delay), period = job.period.value_or(default_period);
   if (delay > period && some([](auto& s) { return s.has_delay && s.has_period; }))
     refuse("dasgd needs a --delay no longer than its --period, but they are " + std::to_string(delay) + " and " +
@@ -83,6 +86,8 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
 
   options job;
   std::string scheme = "all", communicator = mpi_ranks ? "mpi" : "threads", rate_schedule = "cosine";
+  std::string grow_batch = "none";
+  std::int64_t largest_batch = 0;
   std::int64_t ranks = mpi_ranks.value_or(2), epochs = 5, batch = 128, seed = 1, training = 0, test = 0;
   double gigabits = default_link_gigabits, latency = default_link_latency_microseconds;
   job.data = SYNCOPATE_EXAMPLE_DATA;
@@ -97,6 +102,12 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   auto* ranks_option = app.add_option("--ranks", ranks, "number of ranks; under mpirun it comes from there");
   app.add_option("--epochs", epochs, "passes over the training set");
   app.add_option("--batch", batch, "samples in each rank's mini-batch");
+  app.add_option("--grow-batch", grow_batch,
+                 "double the batch, and the learning rate by the square root of that, while training: milestones "
+                 "(after a third and two thirds of "
+                 "it), plateau (of the loss), noise (scale of the gradient), none");
+  auto* largest_option =
+      app.add_option("--largest-batch", largest_batch, "that it grows to; default: 8 times the first");
   app.add_option("--learning-rate", job.learning_rate, "of all schemes, where its schedule starts");
   app.add_option("--momentum", job.momentum, "of all schemes");
   app.add_option("--schedule", rate_schedule, "of the learning rate: constant, or cosine over all steps down to 0");
@@ -164,6 +175,12 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   job.ranks = static_cast<int>(within<std::int64_t>("--ranks", ranks, 1, most_ranks));
   job.epochs = static_cast<int>(within<std::int64_t>("--epochs", epochs, 1, most_int));
   job.batch = static_cast<std::size_t>(within<std::int64_t>("--batch", batch, 1, 60000));
+  const std::array<std::string_view, 4> growths{"none", "milestones", "plateau", "noise"};
+  if (!contains(growths, grow_batch)) refuse("unknown growth " + grow_batch + "; known are " + join(growths));
+  job.grow_batch = static_cast<growth>(std::ranges::find(growths, grow_batch) - growths.begin());
+  if (*largest_option && job.grow_batch == growth::none) refuse("--largest-batch needs a --grow-batch");
+  job.largest_batch = static_cast<std::size_t>(
+      within<std::int64_t>("--largest-batch", *largest_option ? largest_batch : 8 * batch, batch, most_int));
   job.seed = static_cast<std::uint64_t>(within<std::int64_t>("--seed", seed, 0, most));
   job.training_samples = static_cast<std::size_t>(within<std::int64_t>("--train-samples", training, 0, most));
   job.test_samples = static_cast<std::size_t>(within<std::int64_t>("--test-samples", test, 0, most));

@@ -13,6 +13,7 @@ namespace fashion_mnist {
 
 enum class transport { threads, mpi };
 enum class schedule { constant, cosine };
+enum class growth { none, milestones, plateau, noise };
 
 /// The modelled link over which one all-reduce of two ranks takes about 0.8 of the time that a step computes, on the
 /// machine on which it was measured.
@@ -25,6 +26,8 @@ struct options {
   int ranks = 2;
   int epochs = 5;
   std::size_t batch = 128;
+  fashion_mnist::growth grow_batch = growth::none;
+  std::size_t largest_batch = 0;  ///< that it grows to
   double learning_rate = 0.1, momentum = 0.9;
   fashion_mnist::schedule schedule = schedule::cosine;
   std::uint64_t seed = 1;

@@ -13,6 +13,9 @@ struct progress {
   /// This rank's loss since the epoch began.
   double loss = 0;
   std::vector<double> test_accuracy, train_loss;  ///< of the epochs that are over
+  std::uint64_t epoch = 0, position = 0;          ///< the epoch, and how many samples of it all ranks have been through
+  std::uint64_t steps_in_epoch = 0;
+  std::vector<double> growth;  ///< state of what lets the batch grow
 };
 
 }  // namespace fashion_mnist

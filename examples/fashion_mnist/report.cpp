@@ -40,6 +40,13 @@ void print_table(std::ostream& out, const options& job, std::span<const result> 
                   1e3 * r.seconds_communication, 1e3 * r.seconds_exposed)
         << (r.hidden_fraction ? format("%6.1f %%", 100 * *r.hidden_fraction) : format("%8s", "-")) << "\n";
 
+  for (const auto& r : results)
+    if (!r.growth.empty()) {
+      out << "\n" << r.scheme << ": " << r.steps << " steps; the batch grew to";
+      for (const auto& [step, batch] : r.growth)
+        out << " " << batch << " after step " << step << (step == r.growth.back().first ? "" : ",");
+      out << "\n";
+    }
   out << "\nTest accuracy: of the consensus weights after the last epoch. Compute: time not blocked, so forward,\n"
          "backward and the update's arithmetic. Communication: time with a message in flight. Exposed: time blocked\n"
          "for one. Hidden: 1 - exposed / communication.\n";
@@ -61,6 +68,8 @@ void print_json(std::ostream& out, std::span<const result> results) {
     object["seconds_exposed"] = r.seconds_exposed;
     object["hidden_fraction"] = r.hidden_fraction ? nlohmann::ordered_json(*r.hidden_fraction) : nullptr;
     object["bytes_per_step"] = r.bytes_per_step;
+    object["steps"] = r.steps;
+    object["growth"] = r.growth;
     object["weights_checksum"] = r.weights_checksum;
     list.push_back(std::move(object));
   }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fashion_mnist {
@@ -28,6 +31,9 @@ struct result {
   double seconds_exposed = 0;
   /// 1 - exposed / communication; nothing where nothing was communicated.
   std::optional<double> hidden_fraction;
+  std::uint64_t steps = 0;  ///< that a rank made
+  /// Where the batch grew: after how many steps, and to how many samples on each rank.
+  std::vector<std::pair<std::uint64_t, std::size_t>> growth;
   /// A hash of the final weights' bits.
   std::string weights_checksum;
   /// Payload that a rank handed to sums.

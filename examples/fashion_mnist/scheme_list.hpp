@@ -13,6 +13,7 @@ struct scheme_description {
   std::string_view summary;
   bool has_delay = false, has_period = false;
   bool by_layer = false;  ///< whether gradients leave, and weights are waited for, layer by layer
+  bool averages_weights = false;
   /// The predictors it can be used with, its default first; empty if it has none.
   std::span<const std::string_view> predictors{};
 };
@@ -54,8 +55,15 @@ inline constexpr std::array<scheme_description, 8> schemes = {{
      .has_delay = true,
      .predictors = lookahead_predictors},
     {.name = "od-sgd", .summary = "look-ahead by the local gradient, after a synchronous warm-up of 20 steps"},
-    {.name = "dasgd", .summary = "averages weights every period, a delay late", .has_delay = true, .has_period = true},
-    {.name = "local-sgd", .summary = "averages weights every period, at once", .has_period = true},
+    {.name = "dasgd",
+     .summary = "averages weights every period, a delay late",
+     .has_delay = true,
+     .has_period = true,
+     .averages_weights = true},
+    {.name = "local-sgd",
+     .summary = "averages weights every period, at once",
+     .has_period = true,
+     .averages_weights = true},
 }};
 
 /// The scheme of this name, or null.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "growing_batch.hpp"
 #include "network.hpp"
 #include "progress_bar.hpp"
 #include "shuffled_share.hpp"
@@ -80,16 +81,19 @@ result train(const options& job, const scheme_description& description, const te
   outcome.ranks = ranks.size;
   outcome.epochs = job.epochs;
 
-  shuffled_share share(training.size(), job.batch, ranks.rank, ranks.size, job.seed);
-  const std::size_t steps_per_epoch = share.steps_per_epoch();
-  const std::size_t all_steps = steps_per_epoch * static_cast<std::size_t>(job.epochs);
-  const auto learning_rate = [&](std::size_t step) {
-    if (job.schedule == schedule::constant) return job.learning_rate;
-    const double progress = static_cast<double>(step) / static_cast<double>(all_steps);
-    return job.learning_rate * (1 + std::cos(std::numbers::pi * progress)) / 2;
+  shuffled_share share(training.size(), ranks.rank, ranks.size, job.seed);
+  growing_batch batch(job, training.size(), ranks.size);
+  progress made;
+  const auto epochs = static_cast<std::uint64_t>(job.epochs);
+  const std::uint64_t samples_per_epoch = share.samples_per_epoch(job.batch);
+  const auto samples_done = [&] { return made.epoch * samples_per_epoch + std::min(made.position, samples_per_epoch); };
+  const auto learning_rate = [&] {
+    const double rate = job.learning_rate * batch.rate_factor();
+    if (job.schedule == schedule::constant) return rate;
+    const double done = static_cast<double>(samples_done()) / static_cast<double>(epochs * samples_per_epoch);
+    return rate * (1 + std::cos(std::numbers::pi * done)) / 2;
   };
 
-  progress made;
   const std::vector<double> facts{static_cast<double>(job.seed),
                                   static_cast<double>(job.batch),
                                   job.learning_rate,
@@ -97,53 +101,74 @@ result train(const options& job, const scheme_description& description, const te
                                   static_cast<double>(job.epochs),
                                   static_cast<double>(training.size()),
                                   static_cast<double>(job.schedule),
-                                  static_cast<double>(test.size())};
+                                  static_cast<double>(test.size()),
+                                  static_cast<double>(job.grow_batch),
+                                  static_cast<double>(job.largest_batch)};
   if (job.resume && scheme.load(*job.checkpoint, weights, made) && made.job != facts)
     throw syncopate::checkpoint_error("syncopate: the checkpoint " + job.checkpoint->string() +
                                       " belongs to a job with other options.");
   made.job = facts;
-  const auto checkpoint_steps =
-      job.checkpoint_steps > 0 ? static_cast<std::size_t>(job.checkpoint_steps) : steps_per_epoch;
+  if (!made.growth.empty()) batch.restore(made.growth);
+  const auto checkpoint_steps = static_cast<std::uint64_t>(job.checkpoint_steps);  // 0: an epoch
+  const auto save = [&] {
+    made.growth = batch.state();
+    scheme.save(*job.checkpoint, weights, made);
+  };
 
-  network<float> net(job.batch);
+  network<float> net(batch.size());
   parameters<float> gradients = zero_parameters<float>(), consensus = zero_parameters<float>();
   progress_bar bar(ranks.rank == 0);
-  const std::size_t first_step = made.step;
-  std::size_t step = first_step;
+  const std::uint64_t first_step = made.step;
   double wall = 0;
-  while (step < all_steps) {
-    share.shuffle(static_cast<int>(step / steps_per_epoch));
+  while (made.epoch < epochs) {
+    share.shuffle(static_cast<int>(made.epoch));
     ranks.sum({});  // all start together
     auto begin = clock::now();
-    do {
-      net.load(training, share.samples(step % steps_per_epoch));
-      scheme.set_learning_rate(learning_rate(step));
+    while (share.has(made.position, batch.size())) {
+      scheme.set_learning_rate(learning_rate());
+      net.load(training, share.next(made.position, batch.size()));
+      // All ranks have as many samples: they need not be told apart, unless norms are compared.
+      const std::size_t samples = batch.grows() ? batch.size() : 1;
+      double loss = 0;
       if (description.by_layer) {
-        scheme.begin_step(weights);
-        made.loss += net.loss_and_gradient(weights, gradients, layer_by_layer{scheme, gradients});
+        scheme.begin_step(weights, samples);
+        loss = net.loss_and_gradient(weights, gradients, layer_by_layer{scheme, gradients});
+        scheme.note_loss(loss);
         scheme.end_step();
       } else {
-        made.loss += net.loss_and_gradient(weights, gradients, polling{{}, scheme});
-        scheme.step(weights, gradients);
+        loss = net.loss_and_gradient(weights, gradients, polling{{}, scheme});
+        scheme.note_loss(loss);
+        scheme.step(weights, gradients, samples);
       }
-      made.step = ++step;
-      bar.show(outcome.scheme, step, all_steps);
-      if (job.checkpoint && step % checkpoint_steps == 0 && step % steps_per_epoch != 0) {
+      made.loss += loss;
+      ++made.step;
+      ++made.steps_in_epoch;
+      if (batch.observe(scheme.signal())) {
+        net = network<float>(batch.size());
+        outcome.growth.push_back({made.step, batch.size()});
+      }
+      bar.show(outcome.scheme, samples_done(), epochs * samples_per_epoch);
+      if (job.checkpoint && checkpoint_steps > 0 && made.step % checkpoint_steps == 0 &&
+          share.has(made.position, batch.size())) {
         const auto saving = clock::now();
-        scheme.save(*job.checkpoint, weights, made);
+        save();
         begin += clock::now() - saving;
       }
-    } while (step % steps_per_epoch != 0);
+    }
     wall += seconds(clock::now() - begin);
 
     scheme.consensus(weights, consensus);
     std::array sums{static_cast<double>(correct_in_share(ranks, net, consensus, test, scheme)), made.loss};
     ranks.sum(sums);
     made.test_accuracy.push_back(sums[0] / static_cast<double>(test.size()));
-    made.train_loss.push_back(sums[1] / (static_cast<double>(steps_per_epoch) * ranks.size));
+    made.train_loss.push_back(sums[1] / (static_cast<double>(made.steps_in_epoch) * ranks.size));
     made.loss = 0;
-    if (job.checkpoint && step % checkpoint_steps == 0 && step < all_steps) scheme.save(*job.checkpoint, weights, made);
+    made.position = made.steps_in_epoch = 0;
+    ++made.epoch;
+    const bool due = checkpoint_steps == 0 || made.step % checkpoint_steps == 0;
+    if (job.checkpoint && due && made.epoch < epochs) save();
   }
+  outcome.steps = made.step;
   outcome.test_accuracy = made.test_accuracy;
   outcome.train_loss = made.train_loss;
   const auto measured = scheme.statistics();
@@ -153,7 +178,7 @@ result train(const options& job, const scheme_description& description, const te
   std::array means{wall, seconds(measured.communication), seconds(measured.exposed),
                    static_cast<double>(measured.bytes)};
   ranks.sum(means);
-  for (double& mean : means) mean /= static_cast<double>(all_steps - first_step) * ranks.size;
+  for (double& mean : means) mean /= static_cast<double>(made.step - first_step) * ranks.size;
   outcome.seconds_per_step = means[0];
   outcome.seconds_communication = means[1];
   outcome.seconds_exposed = means[2];

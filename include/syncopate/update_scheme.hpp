@@ -407,6 +407,10 @@ class update_scheme {
       for (const std::int64_t number : {clock_, taken.steps, taken.launched, taken.absorbed, taken.skipped})
         detail::put(archive, number);
       detail::put(archive, at_fault_);
+      detail::put(archive, signal_.step);
+      detail::put(archive, signal_.ranks);
+      for (const double number : {signal_.samples, signal_.loss, signal_.square_of_mean, signal_.mean_of_squares})
+        detail::put(archive, number);
       for_each_bucket([&](auto& bucket, auto&) { bucket.save(archive, measured_); });
       for_each_lane([&](auto& lane) {
         for (const auto elements : lane.readable) detail::put(archive, elements);
@@ -630,6 +634,10 @@ class update_scheme {
         throw checkpoint_error("syncopate: the checkpoint is damaged: its numbers of steps make no sense");
     }
     at_fault_ = detail::get<bool>(archive);
+    signal_.step = detail::get<std::int64_t>(archive);
+    signal_.ranks = detail::get<int>(archive);
+    for (double* const number : {&signal_.samples, &signal_.loss, &signal_.square_of_mean, &signal_.mean_of_squares})
+      *number = detail::get<double>(archive);
     for_each_bucket([&](auto& bucket, auto&) { bucket.load(archive, clock_); });
     std::optional<std::pair<std::int64_t, std::int64_t>> first;
     for_each_bucket([&](auto& bucket, auto&) {

@@ -11,6 +11,7 @@
 #include "syncopate/checkpoint.hpp"
 #include "syncopate/statistics.hpp"
 #include "syncopate/tensor.hpp"
+#include "syncopate/training_signal.hpp"
 
 namespace support {
 
@@ -27,6 +28,8 @@ class any_scheme {
   /// Hands in a layer of `gradients`, of which the others are not looked at.
   void gradient_ready(std::size_t layer, const W& gradients) { held_->gradient_ready(layer, gradients); }
   void end_step() { held_->end_step(); }
+  void note_loss(double loss) { held_->note_loss(loss); }
+  const syncopate::training_signal& signal() const { return held_->signal(); }
   void before_forward(std::size_t layer) { held_->before_forward(layer); }
   void poll() { held_->poll(); }
   void consensus(const W& weights, W& out) { held_->consensus(weights, out); }
@@ -44,6 +47,8 @@ class any_scheme {
     virtual void begin_step(W&, double) = 0;
     virtual void gradient_ready(std::size_t, const W&) = 0;
     virtual void end_step() = 0;
+    virtual void note_loss(double) = 0;
+    virtual const syncopate::training_signal& signal() const = 0;
     virtual void before_forward(std::size_t) = 0;
     virtual void poll() = 0;
     virtual void consensus(const W&, W&) = 0;
@@ -67,6 +72,8 @@ class any_scheme {
       });
     }
     void end_step() override { scheme_.end_step(); }
+    void note_loss(double loss) override { scheme_.note_loss(loss); }
+    const syncopate::training_signal& signal() const override { return scheme_.signal(); }
     void before_forward(std::size_t layer) override { scheme_.before_forward(layer); }
     void poll() override { scheme_.poll(); }
     void consensus(const W& weights, W& out) override { scheme_.consensus(weights, out); }

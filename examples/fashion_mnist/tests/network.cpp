@@ -122,11 +122,13 @@ TEST_CASE("ranks' shares are disjoint, cover all but the remainder, and are shuf
   std::vector<std::uint32_t> epochs[2];
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (int rank = 0; rank < ranks; ++rank) {
-      shuffled_share share(samples, batch, rank, ranks, 5);
+      shuffled_share share(samples, rank, ranks, 5);
       share.shuffle(epoch);
-      REQUIRE(share.steps_per_epoch() == 8);  // 8 x 12 = 96; 11 remain
-      for (std::size_t step = 0; step < share.steps_per_epoch(); ++step)
-        for (const auto sample : share.samples(step)) epochs[epoch].push_back(sample);
+      REQUIRE(share.samples_per_epoch(batch) == 96);  // 8 x 12; 11 remain
+      std::uint64_t position = 0;
+      while (share.has(position, batch))
+        for (const auto sample : share.next(position, batch)) epochs[epoch].push_back(sample);
+      CHECK(position == 96);
     }
     auto sorted = epochs[epoch];
     std::ranges::sort(sorted);

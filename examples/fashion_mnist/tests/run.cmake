@@ -18,7 +18,7 @@ endfunction()
 # check_result(<object> <scheme> <ranks> <epochs> <least accuracy>): has exactly the promised keys, and has learnt.
 function(check_result object scheme ranks epochs least)
   set(expected scheme ranks epochs test_accuracy train_loss seconds_per_step seconds_compute seconds_communication
-               seconds_exposed hidden_fraction bytes_per_step weights_checksum)
+               seconds_exposed hidden_fraction bytes_per_step steps growth weights_checksum)
   string(JSON count LENGTH "${object}")
   math(EXPR last "${count} - 1")
   foreach(m RANGE ${last})
