@@ -1,11 +1,11 @@
 #pragma once
 
-#include <bit>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
-#include <type_traits>
 
 #include "../error.hpp"
 #include "../tensor.hpp"
@@ -70,10 +70,11 @@ class coded_header {
  private:
   /// A number that depends on all bits of the first four elements.
   static T check_of(std::span<const T> elements) {
+    std::array<std::uint64_t, 4 * sizeof(T) / sizeof(std::uint64_t)> words;
+    std::memcpy(words.data(), elements.data(), sizeof words);
     std::uint64_t mixed = 0x9e3779b97f4a7c15u;
-    for (const T element : elements.first(4)) {
-      mixed = (mixed ^ std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(element)) *
-              0xff51afd7ed558ccdu;
+    for (const std::uint64_t word : words) {
+      mixed = (mixed ^ word) * 0xff51afd7ed558ccdu;
       mixed ^= mixed >> 32;
     }
     return static_cast<T>(1 + mixed % ((std::uint64_t{1} << 24) - 1));
