@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 #include <xtensor-blas/xblas.hpp>
+#include <xtensor/xadapt.hpp>
 
 #include "data.hpp"
 #include "xtensor.hpp"
@@ -21,19 +22,41 @@ using matrix = xt::xtensor<T, 2>;
 template <class T>
 using vector = xt::xtensor<T, 1>;
 
-/// Width of the input and of each layer: 784-256-128-10.
-inline constexpr std::array<std::size_t, 4> widths = {pixels, 256, 128, classes};
-inline constexpr std::size_t layers = widths.size() - 1;
+/// One layer: fully connected, or a convolution. What comes in are images of `height` x `width` x `channels`, pixel by
+/// pixel, of which a fully connected layer sees one row of numbers.
+struct layer_shape {
+  std::size_t height, width, channels;
+  std::size_t outputs;     ///< channels that go out
+  std::size_t kernel = 0;  ///< edge of the square that a convolution sees; 0: it is none
+  std::size_t stride = 1, padding = 0;
+
+  bool convolves() const { return kernel > 0; }
+  std::size_t out_height() const { return convolves() ? (height + 2 * padding - kernel) / stride + 1 : 1; }
+  std::size_t out_width() const { return convolves() ? (width + 2 * padding - kernel) / stride + 1 : 1; }
+  std::size_t positions() const { return out_height() * out_width(); }
+  /// Rows of the weight matrix: numbers that one output depends on.
+  std::size_t inputs() const { return convolves() ? kernel * kernel * channels : height * width * channels; }
+};
+
+using architecture = std::vector<layer_shape>;
+
+/// 784-256-128-10, fully connected.
+inline architecture multi_layer_perceptron() { return {{28, 28, 1, 256}, {1, 1, 256, 128}, {1, 1, 128, classes}}; }
+
+/// Two convolutions that halve the image's edges, and two fully connected layers.
+inline architecture convolutional_network() {
+  return {{28, 28, 1, 16, 5, 2, 2}, {14, 14, 16, 32, 3, 2, 1}, {7, 7, 32, 128}, {1, 1, 128, classes}};
+}
 
 /// The network's weights, or their gradients: for each layer a weight matrix (inputs x outputs) and a bias.
 template <class T>
 using parameters = std::vector<std::tuple<matrix<T>, vector<T>>>;
 
 template <class T>
-parameters<T> zero_parameters() {
+parameters<T> zero_parameters(const architecture& layers) {
   parameters<T> zeros;
-  for (std::size_t l = 0; l < layers; ++l)
-    zeros.emplace_back(xt::zeros<T>({widths[l], widths[l + 1]}), xt::zeros<T>({widths[l + 1]}));
+  for (const layer_shape& l : layers)
+    zeros.emplace_back(xt::zeros<T>({l.inputs(), l.outputs}), xt::zeros<T>({l.outputs}));
   return zeros;
 }
 
@@ -41,8 +64,8 @@ parameters<T> zero_parameters() {
 /// every rank that has the seed. He's initialisation has twice that variance: at the learning rates used here training
 /// then starts with a loss that grows, which delayed schemes do not survive.
 template <class T>
-parameters<T> initial_parameters(std::uint64_t seed) {
-  parameters<T> initial = zero_parameters<T>();
+parameters<T> initial_parameters(const architecture& layers, std::uint64_t seed) {
+  parameters<T> initial = zero_parameters<T>(layers);
   std::mt19937_64 random(seed);
   for (auto& [weight, bias] : initial) {
     const double most = std::sqrt(3. / static_cast<double>(weight.shape(0)));
@@ -59,14 +82,22 @@ struct nobody {
   void poll() {}
 };
 
-/// A multi-layer perceptron with ReLU and softmax cross-entropy. It holds what one mini-batch needs on its way through
-/// the layers, made once: no step allocates.
+/// A network with ReLU and softmax cross-entropy. Convolutions are products of matrices, too, of what each position
+/// sees, row by row. It holds what one mini-batch needs on its way through the layers, made once: no step allocates.
 template <class T>
 class network {
  public:
-  explicit network(std::size_t batch) : ones_(xt::ones<T>({batch})), labels_(batch) {
-    for (std::size_t width : widths) activations_.push_back(xt::zeros<T>({batch, width}));
+  network(const architecture& layers, std::size_t batch) : layers_(layers), labels_(batch) {
+    std::size_t most_rows = batch;
+    activations_.push_back(xt::zeros<T>({batch, pixels}));
+    for (const layer_shape& l : layers_) {
+      const std::size_t rows = batch * l.positions();
+      activations_.push_back(xt::zeros<T>({rows, l.outputs}));
+      seen_.push_back(l.convolves() ? xt::zeros<T>({rows, l.inputs()}) : xt::zeros<T>({0, 0}));
+      most_rows = std::max(most_rows, rows);
+    }
     errors_ = activations_;
+    ones_ = xt::ones<T>({most_rows});
   }
 
   std::size_t batch() const { return labels_.size(); }
@@ -93,19 +124,25 @@ class network {
   double loss_and_gradient(const parameters<T>& weights, parameters<T>& gradients, Watcher&& on) {
     forward(weights, on);
     const double loss = softmax_cross_entropy();
-    for (std::size_t l = layers; l-- > 0;) {
+    for (std::size_t l = layers_.size(); l-- > 0;) {
       auto& [weight_gradient, bias_gradient] = gradients[l];
-      xt::blas::gemm(activations_[l], errors_[l + 1], weight_gradient, true, false);
+      matrix<T>& error = errors_[l + 1];
+      const auto in = input_of(l);
+      xt::blas::gemm(in, error, weight_gradient, true, false);
       on.poll();
       // The sum of the errors' rows.
-      xt::blas::gemv(errors_[l + 1], ones_, bias_gradient, true);
+      const auto ones = xt::adapt(ones_.data(), error.shape(0), xt::no_ownership(), std::array{error.shape(0)});
+      xt::blas::gemv(error, ones, bias_gradient, true);
       on.gradient_ready(l);
       if (l == 0) break;
-      xt::blas::gemm(errors_[l + 1], std::get<0>(weights[l]), errors_[l], false, true);
+      auto in_error = layers_[l].convolves() ? view(seen_[l], in.shape(0), in.shape(1))
+                                             : view(errors_[l], in.shape(0), in.shape(1));
+      xt::blas::gemm(error, std::get<0>(weights[l]), in_error, false, true);
       on.poll();
-      T* error = errors_[l].data();
+      if (layers_[l].convolves()) spread(l);
+      T* out = errors_[l].data();
       const T* activation = activations_[l].data();
-      for (std::size_t i = 0; i < errors_[l].size(); ++i) error[i] = activation[i] > 0 ? error[i] : T(0);
+      for (std::size_t i = 0; i < errors_[l].size(); ++i) out[i] = activation[i] > 0 ? out[i] : T(0);
     }
     return loss;
   }
@@ -124,18 +161,65 @@ class network {
   }
 
  private:
+  static auto view(matrix<T>& elements, std::size_t rows, std::size_t columns) {
+    return xt::adapt(elements.data(), rows * columns, xt::no_ownership(), std::array{rows, columns});
+  }
+
+  /// What a layer multiplies with its weights: a row for each sample, or for each position of each sample.
+  auto input_of(std::size_t l) {
+    const layer_shape& shape = layers_[l];
+    return view(shape.convolves() ? seen_[l] : activations_[l], batch() * shape.positions(), shape.inputs());
+  }
+
+  /// Calls `visit(pixel, place)` for each number that each position sees: where it is in the images, and in the rows.
+  /// What lies beyond an edge is left out.
+  template <class Visitor>
+  void for_each_seen(std::size_t l, Visitor visit) const {
+    const layer_shape& s = layers_[l];
+    std::size_t row = 0;
+    for (std::size_t sample = 0; sample < batch(); ++sample)
+      for (std::size_t y = 0; y < s.out_height(); ++y)
+        for (std::size_t x = 0; x < s.out_width(); ++x, row += s.inputs())
+          for (std::size_t v = 0; v < s.kernel; ++v)
+            for (std::size_t u = 0; u < s.kernel; ++u) {
+              const std::size_t down = y * s.stride + v, right = x * s.stride + u;
+              if (down < s.padding || down >= s.height + s.padding || right < s.padding || right >= s.width + s.padding)
+                continue;
+              const std::size_t pixel = (sample * s.height + down - s.padding) * s.width + right - s.padding;
+              const std::size_t place = row + (v * s.kernel + u) * s.channels;
+              for (std::size_t c = 0; c < s.channels; ++c) visit(pixel * s.channels + c, place + c);
+            }
+  }
+
+  /// What each position sees. What lies beyond an edge is zero.
+  void collect(std::size_t l) {
+    seen_[l].fill(T(0));
+    const T* in = activations_[l].data();
+    T* rows = seen_[l].data();
+    for_each_seen(l, [=](std::size_t pixel, std::size_t place) { rows[place] = in[pixel]; });
+  }
+
+  /// The errors of what each position saw, back to where that came from.
+  void spread(std::size_t l) {
+    errors_[l].fill(T(0));
+    const T* rows = seen_[l].data();
+    T* out = errors_[l].data();
+    for_each_seen(l, [=](std::size_t pixel, std::size_t place) { out[pixel] += rows[place]; });
+  }
+
   template <class Watcher>
   void forward(const parameters<T>& weights, Watcher&& on) {
-    for (std::size_t l = 0; l < layers; ++l) {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
       on.before_forward(l);
       const auto& [weight, bias] = weights[l];
       auto& out = activations_[l + 1];
-      xt::blas::gemm(activations_[l], weight, out);
+      if (layers_[l].convolves()) collect(l);
+      xt::blas::gemm(input_of(l), weight, out);
       on.poll();
       // Row by row: xtensor would broadcast the bias several times slower.
-      for (std::size_t i = 0; i < batch(); ++i) {
+      for (std::size_t i = 0; i < out.shape(0); ++i) {
         auto row = xt::row(out, static_cast<std::ptrdiff_t>(i));
-        if (l + 1 < layers)
+        if (l + 1 < layers_.size())
           xt::noalias(row) = xt::maximum(row + bias, T(0));
         else
           xt::noalias(row) = row + bias;
@@ -159,7 +243,9 @@ class network {
     return loss / static_cast<double>(batch());
   }
 
+  architecture layers_;
   std::vector<matrix<T>> activations_, errors_;
+  std::vector<matrix<T>> seen_;  ///< by each position of a convolution; in backward, its errors
   vector<T> ones_;
   std::vector<std::uint8_t> labels_;
 };

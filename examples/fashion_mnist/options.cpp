@@ -86,18 +86,20 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
 
   options job;
   std::string scheme = "all", communicator = mpi_ranks ? "mpi" : "threads", rate_schedule = "cosine";
-  std::string grow_batch = "none";
+  std::string grow_batch = "none", network_name = "mlp";
   std::int64_t largest_batch = 0;
   std::int64_t ranks = mpi_ranks.value_or(2), epochs = 5, batch = 128, seed = 1, training = 0, test = 0;
   double gigabits = default_link_gigabits, latency = default_link_latency_microseconds;
   job.data = SYNCOPATE_EXAMPLE_DATA;
 
   CLI::App app(
-      "Trains a 784-256-128-10 network on Fashion-MNIST, data-parallel, and measures how much of the communication "
+      "Trains a network on Fashion-MNIST, data-parallel, and measures how much of the communication "
       "each "
       "update scheme hides.");
   app.option_defaults()->always_capture_default();
   app.add_option("--scheme", scheme, scheme_help());
+  app.add_option("--network", network_name,
+                 "mlp (784-256-128-10) or cnn (two convolutions, two fully connected layers)");
   app.add_option("--communicator", communicator, "threads (of this process) or mpi (the default under mpirun)");
   auto* ranks_option = app.add_option("--ranks", ranks, "number of ranks; under mpirun it comes from there");
   app.add_option("--epochs", epochs, "passes over the training set");
@@ -175,6 +177,10 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   job.ranks = static_cast<int>(within<std::int64_t>("--ranks", ranks, 1, most_ranks));
   job.epochs = static_cast<int>(within<std::int64_t>("--epochs", epochs, 1, most_int));
   job.batch = static_cast<std::size_t>(within<std::int64_t>("--batch", batch, 1, 60000));
+  if (network_name == "cnn")
+    job.network = network_kind::cnn;
+  else if (network_name != "mlp")
+    refuse("unknown network " + network_name + "; known are mlp, cnn");
   const std::array<std::string_view, 4> growths{"none", "milestones", "plateau", "noise"};
   if (!contains(growths, grow_batch)) refuse("unknown growth " + grow_batch + "; known are " + join(growths));
   job.grow_batch = static_cast<growth>(std::ranges::find(growths, grow_batch) - growths.begin());

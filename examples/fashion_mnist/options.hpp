@@ -13,6 +13,7 @@ namespace fashion_mnist {
 
 enum class transport { threads, mpi };
 enum class schedule { constant, cosine };
+enum class network_kind { mlp, cnn };
 enum class growth { none, milestones, plateau, noise };
 
 /// The modelled link over which one all-reduce of two ranks takes about 0.8 of the time that a step computes, on the
@@ -23,6 +24,7 @@ inline constexpr double default_link_gigabits = 4.0, default_link_latency_micros
 struct options {
   std::vector<const scheme_description*> schemes;
   transport communicator = transport::threads;
+  network_kind network = network_kind::mlp;
   int ranks = 2;
   int epochs = 5;
   std::size_t batch = 128;

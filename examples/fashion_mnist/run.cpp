@@ -21,7 +21,7 @@ std::vector<result> run_schemes(const options& job, const job_communicator& comm
                    }};
   std::vector<result> results;
   for (const auto* description : job.schemes) {
-    parameters<float> weights = initial_parameters<float>(job.seed);
+    parameters<float> weights = initial_parameters<float>(architecture_of(job), job.seed);
     const auto scheme = make_scheme(job, *description, weights, communicator);
     results.push_back(train(job, *description, ranks, *scheme, weights, training, test));
   }

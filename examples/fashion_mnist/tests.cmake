@@ -47,6 +47,12 @@ fashion_mnist_refuses(negative_delay 2 "--delay must be .*, not -1" --delay -1)
 fashion_mnist_refuses(no_period 2 "--period must be .*, not 0" --period 0)
 fashion_mnist_refuses(negative_link 2 "--link-gbit must be .*, not -1" --link-gbit -1)
 fashion_mnist_refuses(infinite_latency 2 "--link-latency-us must be .*, not inf" --link-latency-us inf)
+fashion_mnist_refuses(unknown_network 2 "unknown network rnn; known are mlp, cnn" --network rnn)
+fashion_mnist_refuses(unknown_growth 2 "unknown growth fast; known are none, milestones, plateau, noise" --grow-batch fast)
+fashion_mnist_refuses(largest_batch_without_growth 2 "--largest-batch needs a --grow-batch" --largest-batch 64)
+fashion_mnist_refuses(largest_batch_below_first 2 "--largest-batch must be between 128 and" --grow-batch plateau
+                      --largest-batch 64)
+fashion_mnist_refuses(noise_of_weights 2 "dasgd and local-sgd average weights" --grow-batch noise --scheme dasgd)
 fashion_mnist_refuses(no_number 2 "--epochs" --epochs many)
 fashion_mnist_refuses(missing_data 1 "/nonexistent/train-images-idx3-ubyte.gz cannot be opened" --data /nonexistent)
 fashion_mnist_refuses(checkpoint_of_all 2 "--checkpoint needs a --scheme" --checkpoint model)
@@ -80,13 +86,16 @@ fashion_mnist_refuses(wrong_magic 1 "swapped/train-images-idx3-ubyte.gz has the 
 fashion_mnist_refuses(too_few_samples 1 "100 training samples do not fill one step of 2 ranks with 64 samples each"
                       --train-samples 100 --batch 64)
 
+fashion_mnist_refuses(growth_beyond_data 1 "grow to 512 samples on each of 2 ranks, but there are only 1000"
+                      --train-samples 1000 --batch 64 --grow-batch plateau)
+
 # Short runs, at a learning rate at which every scheme and predictor is stable.
 set(short --train-samples 4096 --test-samples 1000 --epochs 2 --batch 32 --learning-rate 0.05 --momentum 0.5)
 set(two_processes ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${syncopate_mpiexec_flags})
 if(TARGET syncopate::boost_mpi)
   set(mpirun "-DMPIRUN=${two_processes}")
 endif()
-foreach(script IN ITEMS all_schemes predictors)
+foreach(script IN ITEMS all_schemes predictors growing_batch)
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/fashion_mnist_${script})
   file(MAKE_DIRECTORY ${directory})
   syncopate_add_test(

@@ -103,7 +103,8 @@ result train(const options& job, const scheme_description& description, const te
                                   static_cast<double>(job.schedule),
                                   static_cast<double>(test.size()),
                                   static_cast<double>(job.grow_batch),
-                                  static_cast<double>(job.largest_batch)};
+                                  static_cast<double>(job.largest_batch),
+                                  static_cast<double>(job.network)};
   if (job.resume && scheme.load(*job.checkpoint, weights, made) && made.job != facts)
     throw syncopate::checkpoint_error("syncopate: the checkpoint " + job.checkpoint->string() +
                                       " belongs to a job with other options.");
@@ -115,8 +116,8 @@ result train(const options& job, const scheme_description& description, const te
     scheme.save(*job.checkpoint, weights, made);
   };
 
-  network<float> net(batch.size());
-  parameters<float> gradients = zero_parameters<float>(), consensus = zero_parameters<float>();
+  network<float> net(architecture_of(job), batch.size());
+  parameters<float> gradients = zero_parameters<float>(architecture_of(job)), consensus = gradients;
   progress_bar bar(ranks.rank == 0);
   const std::uint64_t first_step = made.step;
   double wall = 0;
@@ -144,7 +145,7 @@ result train(const options& job, const scheme_description& description, const te
       ++made.step;
       ++made.steps_in_epoch;
       if (batch.observe(scheme.signal())) {
-        net = network<float>(batch.size());
+        net = network<float>(architecture_of(job), batch.size());
         outcome.growth.push_back({made.step, batch.size()});
       }
       bar.show(outcome.scheme, samples_done(), epochs * samples_per_epoch);

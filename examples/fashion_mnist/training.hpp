@@ -17,6 +17,11 @@ struct team {
   std::function<void(std::span<double>)> sum;
 };
 
+/// The network that the command line asks for.
+inline architecture architecture_of(const options& job) {
+  return job.network == network_kind::cnn ? convolutional_network() : multi_layer_perceptron();
+}
+
 /// Trains one rank's replica by a scheme that was made for these weights. Collective. The numbers that it returns are
 /// equal on all ranks.
 ///

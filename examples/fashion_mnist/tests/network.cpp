@@ -29,24 +29,24 @@ data_set noise(std::size_t count) {
   return data;
 }
 
-
 }  // namespace
 
 TEST_CASE("the gradient is the derivative of the loss") {
+  const architecture layers = GENERATE(multi_layer_perceptron(), convolutional_network());
   const data_set data = noise(12);
   std::vector<std::uint32_t> samples(data.size());
   std::iota(samples.begin(), samples.end(), 0U);
-  network<double> net(data.size());
+  network<double> net(layers, data.size());
   net.load(data, samples);
-  auto weights = initial_parameters<double>(3);
+  auto weights = initial_parameters<double>(layers, 3);
   for (auto& [weight, bias] : weights) bias += 0.05;
-  auto gradients = zero_parameters<double>(), unused = zero_parameters<double>();
+  auto gradients = zero_parameters<double>(layers), unused = gradients;
   net.loss_and_gradient(weights, gradients, nobody{});
 
   // Central differences: the error is of the order h² plus rounding of the loss / h, 1e-10 for h = 1e-6. A kink of a
   // ReLU within h of some activation would spoil it; with this seed there is none among the parameters looked at.
   const double h = 1e-6;
-  for (std::size_t layer = 0; layer < layers; ++layer) {
+  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const auto check = [&](auto& weight, const auto& gradient) {
       REQUIRE(std::ranges::any_of(gradient, [](double g) { return std::abs(g) > 1e-3; }));
       for (std::size_t i = 0; i < weight.size(); i += 1 + weight.size() / 37) {
@@ -68,9 +68,9 @@ TEST_CASE("the gradient is the derivative of the loss") {
 TEST_CASE("a network that knows nothing loses log 10, and each product of matrices is polled") {
   const data_set data = noise(10);
   const std::vector<std::uint32_t> samples = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  network<float> net(10);
+  network<float> net(multi_layer_perceptron(), 10);
   net.load(data, samples);
-  auto weights = zero_parameters<float>(), gradients = zero_parameters<float>();
+  auto weights = zero_parameters<float>(multi_layer_perceptron()), gradients = weights;
   struct {
     std::string calls;
     int polls = 0;
@@ -90,12 +90,36 @@ TEST_CASE("a network that knows nothing loses log 10, and each product of matric
   CHECK(net.correct(weights, 10) == 0);
 }
 
+TEST_CASE("a convolution sees what is around a position, and nothing beyond the edges") {
+  data_set data = noise(2);
+  const architecture layers{{28, 28, 1, 2, 5, 2, 2}, {14, 14, 2, classes}};
+  network<double> net(layers, 2);
+  net.load(data, std::vector<std::uint32_t>{0, 1});
+  auto weights = zero_parameters<double>(layers), gradients = weights;
+  for (std::size_t i = 0; i < 25; ++i) std::get<0>(weights[0])(i, 1) = static_cast<double>(i) - 12;
+  const std::size_t y = GENERATE(0u, 6u, 13u), x = GENERATE(0u, 13u);
+  std::get<0>(weights[1])((y * 14 + x) * 2 + 1, 7) = 1;  // output 7 is that position of the second channel
+  double loss = 0;
+  for (std::size_t image = 0; image < 2; ++image) {
+    double sum = 0;
+    for (int v = 0; v < 5; ++v)
+      for (int u = 0; u < 5; ++u) {
+        const int down = static_cast<int>(2 * y) + v - 2, right = static_cast<int>(2 * x) + u - 2;
+        if (down >= 0 && down < 28 && right >= 0 && right < 28)
+          sum += (5 * v + u - 12) * (data.images(image, static_cast<std::size_t>(28 * down + right)) / 255. - 0.2860);
+      }
+    const double out = std::max(0., sum);
+    loss += std::log(std::exp(out) + 9) - (data.labels[image] == 7 ? out : 0);
+  }
+  CHECK(net.loss_and_gradient(weights, gradients, nobody{}) == Approx(loss / 2));
+}
+
 TEST_CASE("pixels are centred at the training set's mean, in units of full brightness") {
   data_set data = noise(1);
   data.images.fill(255);
-  network<double> net(1);
+  network<double> net(multi_layer_perceptron(), 1);
   net.load(data, std::vector<std::uint32_t>{0});
-  auto weights = zero_parameters<double>(), gradients = zero_parameters<double>();
+  auto weights = zero_parameters<double>(multi_layer_perceptron()), gradients = weights;
   // Pass pixel 5 through one unit of each layer: output 0 is the pixel.
   std::get<0>(weights[0])(5, 0) = std::get<0>(weights[1])(0, 0) = std::get<0>(weights[2])(0, 0) = 1;
   const double x = 1 - 0.2860;
@@ -103,9 +127,9 @@ TEST_CASE("pixels are centred at the training set's mean, in units of full brigh
 }
 
 TEST_CASE("the seed decides the initial weights, whose variance is 1 / inputs, and biases are zero") {
-  const auto weights = initial_parameters<double>(1);
-  CHECK(weights == initial_parameters<double>(1));
-  CHECK(weights != initial_parameters<double>(2));
+  const auto weights = initial_parameters<double>(multi_layer_perceptron(), 1);
+  CHECK(weights == initial_parameters<double>(multi_layer_perceptron(), 1));
+  CHECK(weights != initial_parameters<double>(multi_layer_perceptron(), 2));
   const auto& [weight, bias] = weights.front();
   const double n = static_cast<double>(weight.size());
   double squares = 0;
