@@ -26,10 +26,12 @@
 #include "detail/combine.hpp"
 #include "detail/finite.hpp"
 #include "detail/header.hpp"
+#include "detail/lane.hpp"
 #include "detail/layers.hpp"
 #include "detail/layout.hpp"
 #include "detail/measurement.hpp"
 #include "detail/roles.hpp"
+#include "detail/scheme_state.hpp"
 #include "detail/sentence.hpp"
 #include "error.hpp"
 #include "memory_report.hpp"
@@ -40,51 +42,6 @@
 #include "version.hpp"
 
 namespace syncopate {
-
-namespace detail {
-
-/// Everything of one element type.
-template <class T, class C, class A>
-struct lane {
-  using element = T;
-  std::vector<bucket<T, C, A>> buckets;
-  std::vector<std::span<T>> weights;         ///< the user's tensors in the newest call
-  std::vector<std::span<const T>> readable;  ///< likewise: gradients, or weights that are only read
-  std::vector<buffer<T>> clipped;            ///< gradients scaled down, where they are clipped before they are sent
-  std::vector<std::span<const T>> clipped_readable;
-  buffer<T> zeros;  ///< stands for the gradient of an optional layer that has none in a step
-};
-
-template <class Elements, class C, class A>
-struct lanes {
-  using type = std::tuple<lane<Elements, C, A>>;
-};
-template <class... T, class C, class A>
-struct lanes<std::tuple<T...>, C, A> {
-  using type = std::tuple<lane<T, C, A>...>;
-};
-
-template <class W>
-struct elements_if_model {
-  using type = float;  // the constructor says what is wrong
-};
-template <Model W>
-struct elements_if_model<W> {
-  using type = elements_of<W>;
-};
-
-/// Whether a model has elements of no other types than `Elements`, writable where `Writable`.
-template <class X, class Elements>
-consteval bool fits() {
-  if constexpr (!Model<X>)
-    return false;
-  else if constexpr (std::same_as<Elements, std::tuple<float, double>>)
-    return true;
-  else
-    return !model_has<X, std::conditional_t<std::same_as<Elements, float>, double, float>>();
-}
-
-}  // namespace detail
 
 // A text that a compiler quotes has to be a literal.
 #define SYNCOPATE_CHECK_ROLE(role, concept, description) \
@@ -116,6 +73,7 @@ consteval bool fits() {
 /// while an exception passes by tells the other ranks, which get a `peer_failure`, if its communicator can.
 template <class Elements, class C, class D, class A>
 class update_scheme {
+  using phase = detail::scheme_state::phase;
   using lanes = typename detail::lanes<Elements, C, A>::type;
 
   template <class T>
@@ -211,7 +169,7 @@ class update_scheme {
 
   /// Waits for nobody. Memory that a transport may still write to is kept until the process ends.
   ~update_scheme() {
-    if (state_ != state::moved && std::uncaught_exceptions() > exceptions_) fail(failure_);
+    if (!state_.is(phase::moved) && std::uncaught_exceptions() > exceptions_) fail(state_.failure());
   }
 
   /// Collective. One step of training: hands in this rank's mini-batch mean gradient, and leaves in `weights` what the
@@ -268,7 +226,7 @@ class update_scheme {
       prepare("begin_step", weights, samples);
       disjoint_.check();
       begin(detail::calls::step, samples);
-      open_ = true;
+      state_.begin_step();
     });
   }
 
@@ -281,11 +239,11 @@ class update_scheme {
   void gradient_ready(std::size_t layer, G&& gradient) {
     SYNCOPATE_CHECK_MODEL(G, "a layer's gradient", "of the weights");
     guarded([&] {
-      require_running("gradient_ready");
-      if (!open_) throw usage_error("syncopate: gradient_ready was called outside a step: call begin_step before");
+      state_.require_running("gradient_ready");
+      state_.require_open_step("gradient_ready");
       layers_.check(layer);
       const auto& wanted = layers_.all()[layer];
-      bind<false>(gradient, {"gradients", wanted.first, wanted.tensors, layer, true});
+      bind<false>(gradient, {"gradients", wanted.first, wanted.tensors, layer});
       disjoint_.check();
       layers_.give(layer);
       if (may_leave_early()) depart(true, false);
@@ -297,8 +255,8 @@ class update_scheme {
   /// then.
   void end_step() {
     guarded([&] {
-      require_running("end_step");
-      if (!open_) throw usage_error("syncopate: end_step was called without begin_step");
+      state_.require_running("end_step");
+      state_.require_open_step("end_step");
       if (now_.samples > 0) {
         layers_.check_complete();
         std::size_t tensor = 0;
@@ -316,7 +274,7 @@ class update_scheme {
   /// due. Costs nothing when called again. Where the norm of the mean is bounded, all layers are waited for.
   void before_forward(std::size_t layer) {
     guarded([&] {
-      require_running("before_forward");
+      state_.require_running("before_forward");
       const auto& wanted = layers_.at(layer, "before_forward");
       if (wanted.current) return;
       for (const std::size_t bucket : wanted.buckets) land(bucket);
@@ -333,8 +291,8 @@ class update_scheme {
   void join(W&& weights) {
     check_model<W>();
     guarded([&] {
-      require_running("join");
-      require_no_open_step("join");
+      state_.require_running("join");
+      state_.require_no_open_step("join");
       settle();
       validate();
       bind_weights(weights);
@@ -354,7 +312,7 @@ class update_scheme {
     for_each_lane([](auto& lane) {
       for (auto& bucket : lane.buckets) bucket.poll();
     });
-    if (sharded && state_ == state::running) guarded([&] { hand_out_what_is_there(); });
+    if (sharded && state_.is(phase::running)) guarded([&] { hand_out_what_is_there(); });
   }
 
   /// Collective. Writes to `out` the model to evaluate or to save: the weights without any prediction, or, where ranks
@@ -365,8 +323,7 @@ class update_scheme {
     check_model<W>();
     check_model<O>();
     guarded([&] {
-      if (state_ == state::failed) require_running("consensus");
-      require_no_open_step("consensus");
+      state_.require_between_steps("consensus");
       settle();
       bind_weights_to_read(weights);
       bind_weights(out);
@@ -378,10 +335,10 @@ class update_scheme {
   /// the consensus, bitwise the same on all ranks. Throws `usage_error` when called again.
   template <class W>
   void finish(W&& weights) {
-    if (state_ == state::finished) throw usage_error("syncopate: finish was called twice");
+    if (state_.is(phase::finished)) throw usage_error("syncopate: finish was called twice");
     join(weights);
     guarded([&] {
-      state_ = state::finished;
+      state_.becomes(phase::finished);
       if constexpr (ranks_differ) {
         bind_weights_to_read(weights);
         agree_on_weights();
@@ -398,8 +355,8 @@ class update_scheme {
   void save(Archive& archive, W&& weights) {
     check_model<W>();
     guarded([&] {
-      require_running("save");
-      require_no_open_step("save");
+      state_.require_running("save");
+      state_.require_no_open_step("save");
       settle();
       bind_weights_to_read(weights);
       checkpoint_facts().save(archive);
@@ -428,7 +385,7 @@ class update_scheme {
   void load(Archive& archive, W&& weights) {
     check_model<W>();
     guarded([&] {
-      require_running("load");
+      state_.require_running("load");
       if (clock_ > 0) throw usage_error("syncopate: load was called after a step: make a new scheme to load into");
       bind_weights(weights);
       std::string fault;
@@ -448,7 +405,7 @@ class update_scheme {
                                    return "step " + std::to_string(clocks[static_cast<std::size_t>(rank)]);
                                  }));
       } catch (const checkpoint_error&) {
-        state_ = state::failed;
+        state_.becomes(phase::failed);
         throw;
       }
     });
@@ -462,7 +419,7 @@ class update_scheme {
   void combine(X&& buffer, combination how) {
     using T = std::ranges::range_value_t<X>;
     guarded([&] {
-      if (state_ == state::failed) require_running("combine");
+      if (state_.is(phase::failed)) state_.require_running("combine");
       detail::combine(communicator_, std::span<T>(buffer), how);
     });
   }
@@ -475,8 +432,7 @@ class update_scheme {
     check_model<W>();
     std::uint64_t sum = 0;
     guarded([&] {
-      if (state_ == state::failed) require_running("checksum");
-      require_no_open_step("checksum");
+      state_.require_between_steps("checksum");
       settle();
       bind_weights_to_read(weights);
       sum = detail::hash_of(std::to_string(clock_));
@@ -503,9 +459,9 @@ class update_scheme {
   void resynchronise(W&& weights) {
     check_model<W>();
     guarded([&] {
-      if (state_ != state::failed) {
-        require_running("resynchronise");
-        require_no_open_step("resynchronise");
+      if (!state_.is(phase::failed)) {
+        state_.require_running("resynchronise");
+        state_.require_no_open_step("resynchronise");
         settle();
       }
       bind_weights(weights);
@@ -515,7 +471,7 @@ class update_scheme {
         bucket.for_each_common_vector(share);
         if constexpr (sharded) bucket.start(lane.weights);
       });
-      state_ = state::running;
+      state_.becomes(phase::running);
     });
   }
 
@@ -523,7 +479,7 @@ class update_scheme {
   /// `peer_failure` with this text. For a program that handles an error of its own; a scheme that is destroyed while an
   /// exception passes by does it by itself, but knows only the texts of its own errors. Not collective, never blocks.
   void fail(std::string_view why) noexcept {
-    if (state_ == state::running) state_ = state::failed;
+    if (state_.is(phase::running)) state_.becomes(phase::failed);
     if constexpr (requires { communicator_.fail(why); }) communicator_.fail(why);
   }
 
@@ -650,29 +606,16 @@ class update_scheme {
     });
   }
 
-  void require_no_open_step(const std::string& call) const {
-    if (open_) throw usage_error("syncopate: " + call + " was called between begin_step and end_step");
-  }
-
-  void require_running(const std::string& call) const {
-    if (state_ == state::finished)
-      throw usage_error("syncopate: " + call + " was called after finish: make a new scheme to go on training");
-    if (state_ == state::failed)
-      throw usage_error("syncopate: " + call +
-                        " was called after the scheme had failed: " + std::string(detail::without_prefix(failure_)));
-  }
-
   /// Notes what goes wrong in `work`.
   template <class Work>
   void guarded(Work work) {
     try {
       work();
     } catch (const communication_error& error) {
-      if (state_ == state::running) state_ = state::failed;
-      failure_ = error.what();
+      state_.fail(error.what(), true);
       throw;
     } catch (const std::exception& error) {
-      failure_ = error.what();
+      state_.fail(error.what(), false);
       throw;
     }
   }
@@ -705,35 +648,17 @@ class update_scheme {
     return std::get<detail::lane<T, C, A>>(lanes_);
   }
 
-  /// What of the model is bound: for the texts of errors.
-  struct wanted_part {
-    const char* what;
-    std::size_t first, tensors;  ///< of the model
-    std::size_t layer = 0;       ///< where `is_layer`
-    bool is_layer = false;
-
-    std::string text() const { return what + (is_layer ? " of layer " + std::to_string(layer) : std::string()); }
-    std::string layout() const {
-      return std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors") +
-             " of the layout that was agreed at construction";
-    }
-  };
-
   /// Notes where the user's tensors are, if they fit the layout.
   template <bool Written, class X>
-  void bind(X&& model, const wanted_part& wanted) {
+  void bind(X&& model, const detail::part_of_model& wanted) {
     std::size_t number = wanted.first;
     const std::size_t end = wanted.first + wanted.tensors;
     for_each_tensor(model, [&](auto elements) {
       using T = typename decltype(elements)::value_type;
-      if (number == end)
-        throw layout_error("syncopate: there are more " + wanted.text() + " than the " + wanted.layout());
+      if (number == end) wanted.refuse_more();
       if (disjoint_.moved(elements, number, Written)) {
         const detail::tensor_facts facts{elements.size(), sizeof(T)};
-        if (facts != tensors_[number])
-          throw layout_error(std::string("syncopate: ") + wanted.what + " of tensor " + std::to_string(number) +
-                             " have " + facts.text() + ", but the layout that was agreed at construction has " +
-                             tensors_[number].text());
+        if (facts != tensors_[number]) wanted.refuse_size(number, facts, tensors_[number]);
         static_assert(!Written || !std::is_const_v<typename decltype(elements)::element_type>,
                       "syncopate: weights must not be const");
         if constexpr (Written)
@@ -744,9 +669,7 @@ class update_scheme {
       }
       ++number;
     });
-    if (number < end)
-      throw layout_error("syncopate: there are " + wanted.text() + " of only " + std::to_string(number - wanted.first) +
-                         " of the " + wanted.layout());
+    if (number < end) wanted.refuse_fewer(number - wanted.first);
   }
 
   template <class W>
@@ -826,12 +749,8 @@ class update_scheme {
       }
       ++lane_number;
     });
-    std::vector<std::size_t> sorted(order_.size());
-    for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = i;
-    const auto first_tensor = [&](std::size_t i) { return tensors_in[i].empty() ? 0 : tensors_in[i].front(); };
-    std::ranges::stable_sort(sorted, [&](std::size_t x, std::size_t y) { return first_tensor(x) > first_tensor(y); });
     std::vector<place> order;
-    for (const std::size_t i : sorted) {
+    for (const std::size_t i : detail::order_of_departure(tensors_in)) {
       order.push_back(order_[i]);
       layers_.add_bucket(tensors_in[i]);
     }
@@ -841,9 +760,9 @@ class update_scheme {
 
   /// What has to hold for a step to begin.
   template <class W>
-  void prepare(const std::string& call, W&& weights, double samples) {
-    require_running(call);
-    require_no_open_step(call);
+  void prepare(const char* call, W&& weights, double samples) {
+    state_.require_running(call);
+    state_.require_no_open_step(call);
     if (!(samples >= 0) || !std::isfinite(samples))
       throw usage_error("syncopate: samples must be a finite number of at least 0, but is " + std::to_string(samples));
     validate();
@@ -926,7 +845,7 @@ class update_scheme {
     }
     if (now_.call == detail::calls::step) ++measured_.taken.steps;
     expect_landing();
-    open_ = false;
+    state_.end_step();
     ++clock_;
   }
 
@@ -959,7 +878,8 @@ class update_scheme {
       visit_bucket(number, [&](auto& bucket, auto&) { rank = bucket.headers(message).not_finite_rank; });
       if (rank >= 0)
         throw non_finite_error("syncopate: what rank " + std::to_string(rank) + " contributed to " +
-                               text_of_message(step_of(number, message), number) + " is not finite");
+                               detail::text_of_message(step_of(number, message), number, order_.size()) +
+                               " is not finite");
     }
   }
 
@@ -1154,14 +1074,9 @@ class update_scheme {
     try {
       return work();
     } catch (const stalled& stall) {
-      throw stalled("syncopate: the message of " + text_of_message(step, bucket) +
+      throw stalled("syncopate: the message of " + detail::text_of_message(step, bucket, order_.size()) +
                     " has not landed: " + std::string(detail::without_prefix(stall.what())));
     }
-  }
-
-  std::string text_of_message(std::int64_t step, std::size_t bucket) {
-    return "step " + std::to_string(step) + " (bucket " + std::to_string(bucket) + " of " +
-           std::to_string(order_.size()) + ")";
   }
 
   /// Writes the consensus of the readable tensors to the writable ones.
@@ -1184,23 +1099,6 @@ class update_scheme {
     }
   }
 
-  enum class state { running, finished, failed, moved };
-
-  /// The state of a scheme; that of one that was moved from says so.
-  class owned_state {
-   public:
-    owned_state() = default;
-    owned_state(owned_state&& other) noexcept : value_(std::exchange(other.value_, state::moved)) {}
-    owned_state& operator=(state value) {
-      value_ = value;
-      return *this;
-    }
-    operator state() const { return value_; }
-
-   private:
-    state value_ = state::running;
-  };
-
   C communicator_;
   D delay_;
   A averaging_;
@@ -1217,7 +1115,6 @@ class update_scheme {
   std::uint64_t schedule_ = 0;  ///< hash of what the delay policy decides
   std::int64_t clock_ = 0;      ///< the number of the next step, the same on all ranks
   // The step that is being made.
-  bool open_ = false;         ///< whether begin_step was called and end_step was not
   detail::departure now_{};   ///< what leaves
   std::size_t departed_ = 0;  ///< buckets that have left
   // What is due, and lands bucket by bucket.
@@ -1232,8 +1129,7 @@ class update_scheme {
   std::int64_t signalled_ = -1;  ///< the newest message absorbed of whose mean `signal_` does not tell yet
   training_signal signal_;
   std::int64_t refused_ = -1;  ///< the first message that was not absorbed and has to be told of, if any
-  std::string failure_;        ///< the newest error
-  owned_state state_;
+  detail::scheme_state state_;
   int exceptions_ = std::uncaught_exceptions();
 };
 

@@ -232,6 +232,7 @@ TEST_CASE("An archive's own errors are told in a sentence", "[engine][checkpoint
       void operator&(std::int64_t& x) { load_binary(&x, sizeof x); }
       void operator&(int& x) { load_binary(&x, sizeof x); }
       void operator&(float& x) { load_binary(&x, sizeof x); }
+      void operator&(double& x) { load_binary(&x, sizeof x); }
       void operator&(bool& x) { load_binary(&x, sizeof x); }
     } reader{shorter};
     CHECK_THROWS_WITH(resumed.load(reader, other), "syncopate: the checkpoint cannot be read: no number left");

@@ -61,9 +61,7 @@ TEST_CASE("Layers that the forward pass leaves out are updated all the same", "[
   };
   for (const bool all : {true, false, false, true, false}) step(all);
   SECTION("by finish") { scheme.finish(weights); }
-  SECTION("by a step of the whole model") {
-    scheme.step(weights, three_layers(0));
-  }
+  SECTION("by a step of the whole model") { scheme.step(weights, three_layers(0)); }
   SECTION("by consensus") {
     model evaluated = three_layers(7);
     scheme.consensus(weights, evaluated);
@@ -88,7 +86,8 @@ TEST_CASE("Calls that make no sense layer by layer are refused, and nothing is l
 
   CHECK(text_of<usage_error>([&] { give(0); }) ==
         "syncopate: gradient_ready was called outside a step: call begin_step before");
-  CHECK(text_of<usage_error>([&] { scheme.end_step(); }) == "syncopate: end_step was called without begin_step");
+  CHECK(text_of<usage_error>([&] { scheme.end_step(); }) ==
+        "syncopate: end_step was called outside a step: call begin_step before");
   CHECK(text_of<usage_error>([&] { scheme.before_forward(3); }) ==
         "syncopate: before_forward was called for layer 3, but there are 3 layers");
   CHECK(text_of<usage_error>([&] { scheme.begin_step(weights, -1); }) ==
@@ -117,7 +116,9 @@ TEST_CASE("Calls that make no sense layer by layer are refused, and nothing is l
   CHECK(text_of<layout_error>([&] { scheme.gradient_ready(1, gradients[0]); }) ==
         "syncopate: gradients of tensor 2 have 6 elements of float, but the layout that was agreed at construction has "
         "2 elements of float");
-  CHECK(text_of<layout_error>([&] { scheme.gradient_ready(1, layer{{1, 1}, {1, 1}}); }) ==
+  CHECK(text_of<layout_error>([&] {
+          scheme.gradient_ready(1, layer{{1, 1}, {1, 1}});
+        }) ==
         "syncopate: there are more gradients of layer 1 than the 1 tensor of the layout that was agreed at "
         "construction");
   CHECK(text_of<layout_error>([&] { scheme.gradient_ready(1, layer{}); }) ==
@@ -148,17 +149,17 @@ TEST_CASE("Calls that make no sense layer by layer are refused, and nothing is l
 
 TEST_CASE("Optional layers have to exist", "[engine][layers]") {
   model weights = three_layers(0);
-  CHECK(text_of<configuration_error>([&] { make_scheme(weights, {.optional_layers = {2, 3}}); }) ==
-        "syncopate: layer 3 is to be optional, but there are 3 layers");
+  CHECK(text_of<configuration_error>([&] {
+          make_scheme(weights, {.optional_layers = {2, 3}});
+        }) == "syncopate: layer 3 is to be optional, but there are 3 layers");
 }
 
 TEST_CASE("Ranks have to agree on optional layers", "[engine][layers]") {
   const auto outcomes = support::on_ranks(2, [](thread_communicator communicator) {
     model weights = three_layers(0);
     const auto layer = static_cast<std::size_t>(communicator.rank());
-    return text_of<configuration_error>([&] {
-      synchronous_sgd(weights, communicator, sgd{}, scheme_options{.optional_layers = {layer}});
-    });
+    return text_of<configuration_error>(
+        [&] { synchronous_sgd(weights, communicator, sgd{}, scheme_options{.optional_layers = {layer}}); });
   });
   CHECK(outcomes[0] == outcomes[1]);
   CHECK(outcomes[0].find("1 optional layers") != std::string::npos);
@@ -212,7 +213,8 @@ TEST_CASE("Messages leave while backward is still under way, in its order", "[en
     return bytes;
   });
   constexpr std::size_t header = 2 * 3;  // elements
-  const std::vector<std::size_t> expected{0, 4 * (4 + 2 + 2 + 3 * header), 4 * (16 + 5 * header), 4 * (16 + 5 * header)};
+  const std::vector<std::size_t> expected{0, 4 * (4 + 2 + 2 + 3 * header), 4 * (16 + 5 * header),
+                                          4 * (16 + 5 * header)};
   for (const auto& bytes : launched) CHECK(bytes == expected);
 }
 
@@ -223,8 +225,7 @@ TEST_CASE("A gradient that is not finite is refused, or skipped, layer by layer 
     model weights = three_layers(0), gradients = three_layers(1);
     auto scheme = synchronous_sgd(
         weights, communicator, sgd{.learning_rate = 1},
-        scheme_options{.bucket_bytes = 0,
-                       .non_finite_gradients = refuses ? non_finite::refuse : non_finite::skip});
+        scheme_options{.bucket_bytes = 0, .non_finite_gradients = refuses ? non_finite::refuse : non_finite::skip});
     if (communicator.rank() == 1) gradients[bad_layer][0][1] = std::numeric_limits<float>::infinity();
     scheme.begin_step(weights);
     for (const std::size_t i : {2u, 1u, 0u}) scheme.gradient_ready(i, gradients[i]);

@@ -10,6 +10,16 @@
 
 namespace syncopate::detail {
 
+/// Numbers of buckets in the order in which backward completes them, given the tensors in each.
+inline std::vector<std::size_t> order_of_departure(const std::vector<std::vector<std::size_t>>& tensors_in) {
+  std::vector<std::size_t> order(tensors_in.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto first_tensor = [&](std::size_t i) { return tensors_in[i].empty() ? 0 : tensors_in[i].front(); };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return first_tensor(x) > first_tensor(y); });
+  return order;
+}
+
 /// Which layers' gradients a step has been given, which layers' weights are up to date, and which buckets that makes
 /// ready to leave. Knows of numbers only.
 class layers {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace syncopate::detail {
@@ -8,6 +11,11 @@ namespace syncopate::detail {
 inline std::string_view without_prefix(std::string_view text) {
   constexpr std::string_view prefix = "syncopate: ";
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+/// "step 7 (bucket 2 of 3)".
+inline std::string text_of_message(std::int64_t step, std::size_t bucket, std::size_t buckets) {
+  return "step " + std::to_string(step) + " (bucket " + std::to_string(bucket) + " of " + std::to_string(buckets) + ")";
 }
 
 }  // namespace syncopate::detail
