@@ -42,6 +42,12 @@ agreed_headers read_summed_header(std::span<const T> elements, int ranks) {
   return {of(0), of(2) == ranks, of(1) > 0 ? 0 : -1};
 }
 
+/// Whether all contributions were finite, and whether all ranks have joined, as one number.
+template <Element T>
+T coded_flags(const agreed_headers& headers) {
+  return static_cast<T>((headers.not_finite_rank >= 0 ? 1 : 0) + (headers.all_joined ? 2 : 0));
+}
+
 /// Writes what is gathered: this rank's own header, what it read of the sums, and the sum of squares of its block.
 template <Element T>
 void write_gathered_header(std::span<T> elements, const header& own, const agreed_headers& read,
@@ -49,7 +55,7 @@ void write_gathered_header(std::span<T> elements, const header& own, const agree
   coded_header<T>::write(elements.first(header_elements), own);
   const std::span<T> rest = elements.subspan(header_elements);
   rest[0] = static_cast<T>(read.samples);
-  rest[1] = read.not_finite_rank < 0 ? T(0) : T(1);
+  rest[1] = coded_flags<T>(read);
   rest[2] = static_cast<T>(squares_of_sum);
 }
 
@@ -67,14 +73,13 @@ double read_squares_of_sum(std::span<const T> first, std::size_t stride, int ran
 template <Element T>
 agreed_headers read_gathered_headers(std::span<const T> first, std::size_t stride, int ranks, std::int64_t step) {
   const agreed_headers agreed = read_headers(first, stride, static_cast<std::size_t>(ranks), step);
+  // Sums of whole numbers are exact; others may have been rounded in different orders.
+  const double slack = agreed.whole_samples ? 0 : 1e-6 * ranks * agreed.samples;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::span<const T> sums = first.subspan(static_cast<std::size_t>(rank) * stride + header_elements);
-    const double samples = static_cast<double>(sums[0]);
-    // Ranks' sums may have been rounded in different orders.
-    if (!(std::abs(samples - agreed.samples) <= 1e-4 * agreed.samples) ||
-        sums[1] != (agreed.not_finite_rank >= 0 ? T(1) : T(0)))
-      throw communication_error("syncopate: the sums that rank " + std::to_string(rank) +
-                                " received of its block of the message of step " + std::to_string(step) +
+    if (!(std::abs(static_cast<double>(sums[0]) - agreed.samples) <= slack) || sums[1] != coded_flags<T>(agreed))
+      throw communication_error("syncopate: the header that rank " + std::to_string(rank) +
+                                " received with its block of the message of step " + std::to_string(step) +
                                 " arrived damaged");
   }
   return agreed;

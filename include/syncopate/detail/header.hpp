@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -83,12 +84,13 @@ class coded_header {
 
 /// What all ranks said together.
 struct agreed_headers {
-  double samples = 0;        ///< of all ranks
-  bool all_joined = true;    ///< whether no rank has anything left to do
-  int not_finite_rank = -1;  ///< the first one whose contribution was not finite, if any
-  int contributors = 0;      ///< ranks that had samples
-  double loss = 0;           ///< mean, by samples
-  double squares = 0;        ///< likewise
+  double samples = 0;         ///< of all ranks
+  bool all_joined = true;     ///< whether no rank has anything left to do
+  int not_finite_rank = -1;   ///< the first one whose contribution was not finite, if any
+  int contributors = 0;       ///< ranks that had samples
+  bool whole_samples = true;  ///< whether all of them had a whole number of samples, and few enough to count
+  double loss = 0;            ///< mean, by samples
+  double squares = 0;         ///< likewise
 };
 
 /// Reads the headers of a message that has landed, which begin `stride` elements apart. Throws `communication_error`,
@@ -110,6 +112,7 @@ agreed_headers read_headers(std::span<const T> all, std::size_t stride, std::siz
           "syncopate: ranks called different things: " +
           by_rank(static_cast<int>(ranks), [&](int r) { return read(static_cast<std::size_t>(r)).text(); }));
     samples += of(rank)[0];
+    agreed.whole_samples = agreed.whole_samples && h.samples == std::floor(h.samples) && h.samples < 1 << 14;
     if (h.samples > 0) {
       ++agreed.contributors;
       agreed.loss += h.samples * h.loss;
