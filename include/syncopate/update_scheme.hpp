@@ -813,7 +813,7 @@ class update_scheme {
   /// has to land then.
   void close(bool at_once) {
     settle();
-    const auto due = [&](std::int64_t launched) { return delay_.due(launched, clock_); };
+    const auto due_now = [&](std::int64_t launched) { return delay_.due(launched, clock_); };
     const bool launches = now_.launches;
     bool clipped = false;
     now_.at_once = at_once;
@@ -826,7 +826,7 @@ class update_scheme {
         }
       clipped = clips_before() && clip_gradients();
     }
-    if (ranks_differ && now_.launches && any_due(due)) {
+    if (ranks_differ && now_.launches && any_due(due_now)) {
       // A snapshot contains the mean that is merged at the same step: else what the merge has just removed would be
       // averaged, and removed, once more, and the delta merge would not bring ranks together.
       now_.launches = false;
@@ -860,7 +860,10 @@ class update_scheme {
     layers_.expect_forward();
   }
 
-  bool is_due(std::int64_t launched) const { return ends_ || delay_.due(launched, landing_); }
+  /// Which messages, by the step at which they left, are to land.
+  auto due() const {
+    return [this](std::int64_t launched) { return ends_ || delay_.due(launched, landing_); };
+  }
 
   /// Lands what is left of what is due.
   void settle() {
@@ -951,11 +954,7 @@ class update_scheme {
     landed_[number] = true;
     if constexpr (sharded) {
       while (handed_out_ > number) hand_out();
-      visit_bucket(number, [&](auto& bucket, auto& lane) {
-        if (bucket.gathers())
-          naming(bucket.step_of(bucket.messages().second - 1), number,
-                 [&] { bucket.end_gather(lane.weights, measured_); });
-      });
+      end_gather(number);
     } else {
       absorb(number);
     }
@@ -977,49 +976,60 @@ class update_scheme {
     signal_.square_of_mean = squares / (signal_.samples * signal_.samples);
   }
 
-  /// Where ranks share the work: starts to hand out this rank's part of the next bucket's weights. What left last, and
-  /// is likely to be needed first, comes first: all ranks have the same order.
+  /// Where ranks share the work: absorbs what is due of the next bucket, and starts to hand out this rank's part of its
+  /// weights, for each message. What left last, and is likely to be needed first, comes first: all ranks have the same
+  /// order.
   void hand_out() {
     const std::size_t number = --handed_out_;
-    if (!absorb(number)) return;
-    visit_bucket(number, [&](auto& bucket, auto&) {
-      naming(bucket.step_of(bucket.messages().second - 1), number, [&] { bucket.start_gather(communicator_); });
+    visit_bucket(number, [&](auto& bucket, auto& lane) {
+      while (bucket.any_due(due())) {
+        end_gather(number);  // of the message before
+        absorb_next(number, bucket, lane);
+        naming(bucket.step_of(bucket.messages().second - 1), number, [&] { bucket.start_gather(communicator_); });
+      }
     });
   }
 
   /// The same for all buckets whose turn it is, as long as nothing has to be waited for.
   void hand_out_what_is_there() {
-    if constexpr (sharded) {
-      const auto due = [&](std::int64_t launched) { return is_due(launched); };
+    if constexpr (sharded)
       for (bool there = true; there && handed_out_ > 0;) {
         visit_bucket(handed_out_ - 1, [&](auto& bucket, auto&) {
-          there = !bucket.any_due(due) || (!clips_after() && bucket.has_landed(bucket.messages().second));
+          there = !bucket.any_due(due()) ||
+                  (!bucket.any_due(due(), 1) && !clips_after() && bucket.has_landed(bucket.messages().second));
         });
         if (there) hand_out();
       }
-    }
   }
 
-  /// Absorbs what is due of one bucket. Whether anything was.
-  bool absorb(std::size_t number) {
-    bool any = false;
+  /// Waits for all ranks' parts of a bucket, if they are being handed out.
+  void end_gather(std::size_t number) {
     visit_bucket(number, [&](auto& bucket, auto& lane) {
-      const auto due = [&](std::int64_t launched) { return is_due(launched); };
-      while (bucket.any_due(due)) {
-        any = true;
-        const std::int64_t message = bucket.messages().second;
-        receive(number, message);
-        const mean_facts mean = facts_of(message);
-        const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable,
-                                          options_.observes_gradients, due, lane.weights);
-        if (mean.usable && mean.samples > 0) signalled_ = std::max(signalled_, message);
-        if (number + 1 < order_.size()) continue;
-        if (counts) ++measured_.taken.absorbed;
-        if (!mean.usable && options_.non_finite_gradients == non_finite::skip) ++measured_.taken.skipped;
-      }
+      if (bucket.gathers())
+        naming(bucket.step_of(bucket.messages().second - 1), number,
+               [&] { bucket.end_gather(lane.weights, measured_); });
+    });
+  }
+
+  /// Absorbs what is due of one bucket.
+  void absorb(std::size_t number) {
+    visit_bucket(number, [&](auto& bucket, auto& lane) {
+      while (bucket.any_due(due())) absorb_next(number, bucket, lane);
       bucket.look_ahead_again(landing_averaging_, landing_, lane.weights);
     });
-    return any;
+  }
+
+  template <class Bucket, class Lane>
+  void absorb_next(std::size_t number, Bucket& bucket, Lane& lane) {
+    const std::int64_t message = bucket.messages().second;
+    receive(number, message);
+    const mean_facts mean = facts_of(message);
+    const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable,
+                                      options_.observes_gradients, due(), lane.weights);
+    if (mean.usable && mean.samples > 0) signalled_ = std::max(signalled_, message);
+    if (number + 1 < order_.size()) return;
+    if (counts) ++measured_.taken.absorbed;
+    if (!mean.usable && options_.non_finite_gradients == non_finite::skip) ++measured_.taken.skipped;
   }
 
   /// What is known of a message that has landed.

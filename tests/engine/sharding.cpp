@@ -153,7 +153,7 @@ TEST_CASE("Work is shared at a delay, too, by parts with policies that know more
 TEST_CASE("What ranks say is summed for each block, and gathered", "[engine][sharding]") {
   using detail::calls;
   const std::int64_t step = GENERATE(0, 15, 16, std::int64_t{1} << 40);
-  constexpr std::size_t stride = 8;  // three elements, and a header
+  constexpr std::size_t stride = 3 + detail::block_header_elements;
   std::array<float, 4 * stride> message{};
   const auto header_in = [&](auto& where, std::size_t block) {
     return std::span<float>(where).subspan(block * stride + 3, detail::block_header_elements);
@@ -174,7 +174,7 @@ TEST_CASE("What ranks say is summed for each block, and gathered", "[engine][sha
     return detail::read_gathered_headers(std::span<const float>(from).subspan(3), stride, 4, step);
   };
   for (std::size_t rank = 0; rank < 4; ++rank)
-    detail::write_gathered_header(header_in(message, rank), own(rank), summed);
+    detail::write_gathered_header(header_in(message, rank), own(rank), summed, 7);
   CHECK(read(message).not_finite_rank == 2);
   CHECK(read(message).samples == 7.5);
 
@@ -183,7 +183,7 @@ TEST_CASE("What ranks say is summed for each block, and gathered", "[engine][sha
   detail::write_summed_header(std::span<float>(one), {step + 1, calls::step, true, 1});
   std::ranges::transform(elsewhere, one, elsewhere.begin(), std::plus());
   CHECK(detail::read_summed_header(std::span<const float>(elsewhere), 5).samples == 0);
-  for (std::size_t element = 0; element < detail::block_header_elements; ++element) {
+  for (std::size_t element = 0; element < detail::header_elements + 2; ++element) {
     auto altered = message;
     header_in(altered, 1)[element] += 1;
     CHECK_THROWS_WITH(read(altered),

@@ -190,10 +190,10 @@ class bucket {
         std::ranges::copy(weights[p.tensor].subspan(p.from, p.size), weights_.data() + (p.offset - first_));
   }
 
-  /// Whether some message is in flight that `due(launch step)` says has to be absorbed.
+  /// Whether some message is in flight, after `others`, that `due(launch step)` says has to be absorbed.
   template <class Due>
-  bool any_due(Due due) {
-    return in_flight() > 0 && due(at(absorbed_).said.step);
+  bool any_due(Due due, std::int64_t others = 0) {
+    return in_flight() > others && due(at(absorbed_ + others).said.step);
   }
 
   /// The local move of one step, and the message. Reads gradients, which may be overwritten afterwards. Not inlined, as
