@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "syncopate/concepts.hpp"
@@ -98,21 +99,27 @@ class any_communicator {
     std::unique_ptr<operation> start_sum(std::span<double> elements) override {
       return started(communicator_.start_sum(elements));
     }
-    std::unique_ptr<operation> start_reduce_scatter(std::span<float> elements) override {
-      return started(communicator_.start_reduce_scatter(elements));
-    }
-    std::unique_ptr<operation> start_reduce_scatter(std::span<double> elements) override {
-      return started(communicator_.start_reduce_scatter(elements));
-    }
-    std::unique_ptr<operation> start_all_gather(std::span<float> elements) override {
-      return started(communicator_.start_all_gather(elements));
-    }
-    std::unique_ptr<operation> start_all_gather(std::span<double> elements) override {
-      return started(communicator_.start_all_gather(elements));
-    }
+    std::unique_ptr<operation> start_reduce_scatter(std::span<float> elements) override { return scatter(elements); }
+    std::unique_ptr<operation> start_reduce_scatter(std::span<double> elements) override { return scatter(elements); }
+    std::unique_ptr<operation> start_all_gather(std::span<float> elements) override { return gather(elements); }
+    std::unique_ptr<operation> start_all_gather(std::span<double> elements) override { return gather(elements); }
     void broadcast(std::span<std::byte> bytes, int root) override { communicator_.broadcast(bytes, root); }
     void all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
       communicator_.all_gather(own, all);
+    }
+    template <class T>
+    std::unique_ptr<operation> scatter(std::span<T> elements) {
+      if constexpr (syncopate::ShardingCommunicator<C, T>)
+        return started(communicator_.start_reduce_scatter(elements));
+      else
+        throw std::logic_error("this communicator cannot sum by halves");
+    }
+    template <class T>
+    std::unique_ptr<operation> gather(std::span<T> elements) {
+      if constexpr (syncopate::ShardingCommunicator<C, T>)
+        return started(communicator_.start_all_gather(elements));
+      else
+        throw std::logic_error("this communicator cannot sum by halves");
     }
     template <class R>
     static std::unique_ptr<operation> started(R request) {
