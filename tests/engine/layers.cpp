@@ -212,7 +212,7 @@ TEST_CASE("Messages leave while backward is still under way, in its order", "[en
     scheme.finish(weights);
     return bytes;
   });
-  constexpr std::size_t header = 2 * 3;  // elements
+  constexpr std::size_t header = 2 * detail::header_elements;
   const std::vector<std::size_t> expected{0, 4 * (4 + 2 + 2 + 3 * header), 4 * (16 + 5 * header),
                                           4 * (16 + 5 * header)};
   for (const auto& bytes : launched) CHECK(bytes == expected);

@@ -69,9 +69,9 @@ std::vector<record> layer_by_layer(const rank_group& ranks, const training_data&
 
 TEMPLATE_TEST_CASE("Layer by layer is bitwise the whole model", "[laws][layers]", float, double) {
   using W = model<TestType>;
-  const auto [backward, forward] = GENERATE(
-      std::pair{order::backward, order::forward}, std::pair{order::forward, order::backward},
-      std::pair{order::scrambled, order::scrambled});
+  const auto [backward, forward] =
+      GENERATE(std::pair{order::backward, order::forward}, std::pair{order::forward, order::backward},
+               std::pair{order::scrambled, order::scrambled});
   for (const rank_group& ranks : every_communicator()) {
     const auto data = rough_data({3, 0, 17, 513, 40}, 6, uneven(ranks.size));
     auto schemes = every_scheme<W>();
@@ -80,8 +80,8 @@ TEMPLATE_TEST_CASE("Layer by layer is bitwise the whole model", "[laws][layers]"
         schemes.push_back({name + ", buckets of " + std::to_string(bucket_bytes), std::move(make)});
     for (auto& [name, make] : every_scheme_with<W>({.bucket_bytes = 0, .largest_norm = 0.5}))
       if (name != "weights") schemes.push_back({name + ", clipped", std::move(make)});
-    for (auto& [name, make] : every_scheme_with<W>(
-             {.bucket_bytes = 0, .largest_norm = 0.5, .clip = syncopate::clipping::before_averaging}))
+    for (auto& [name, make] :
+         every_scheme_with<W>({.bucket_bytes = 0, .largest_norm = 0.5, .clip = syncopate::clipping::before_averaging}))
       schemes.push_back({name + ", clipped before", std::move(make)});
     for (const auto& [name, make] : schemes) {
       INFO(ranks.name << ", " << name);

@@ -84,8 +84,9 @@ TEMPLATE_TEST_CASE("A gradient that is not finite is refused on all ranks at the
   for (const rank_group& ranks : every_communicator()) {
     const auto data = rough_data({0, 17, 700}, steps, even(ranks.size));
     const auto schemes = every_scheme_with<model<TestType>>({.bucket_bytes = 100});
-    const std::vector<double> refused_at{4, 6, 5, 7,
-                                         9};  // bad_step + delay; of weights, the message of step 7, 2 later
+    // bad_step + delay; of weights, the message of step 7, 2 later
+    const std::vector<double> refused_at{4, 6, 5, 7, 4, 9};
+    REQUIRE(refused_at.size() == schemes.size());
     for (std::size_t s = 0; s < schemes.size(); ++s) {
       const auto& [name, make] = schemes[s];
       const auto expected = run<TestType>(ranks, data, make, 0, true);
