@@ -62,6 +62,10 @@ class job_communicator {
   request start_all_gather(std::span<T> elements) {
     return std::visit([&](auto& ranks) { return request(ranks.start_all_gather(elements)); }, ranks_);
   }
+  template <syncopate::Element T>
+  request start_all_to_all(std::span<T> elements) {
+    return std::visit([&](auto& ranks) { return request(ranks.start_all_to_all(elements)); }, ranks_);
+  }
   void broadcast(std::span<std::byte> bytes, int root) {
     std::visit([&](auto& ranks) { ranks.broadcast(bytes, root); }, ranks_);
   }

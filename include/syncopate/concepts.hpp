@@ -328,10 +328,14 @@ concept Communicator = Element<T> && std::movable<C> &&
 /// - `Request start_reduce_scatter(std::span<T> elements)`: the block with this rank's number becomes the sum over
 ///   ranks; what is in the others afterwards is left open.
 /// - `Request start_all_gather(std::span<T> elements)`: every block becomes what is in it on the rank with its number.
+/// - `Request start_all_to_all(std::span<T> elements)`: block j of rank i becomes block i of rank j.
+///
+/// What the three return has to be of the same type as what `start_sum` does.
 template <class C, class T>
 concept ShardingCommunicator = Communicator<C, T> && requires(C& c, std::span<T> elements) {
-  { c.start_reduce_scatter(elements) } -> Request;
-  { c.start_all_gather(elements) } -> Request;
+  { c.start_reduce_scatter(elements) } -> std::same_as<decltype(c.start_sum(elements))>;
+  { c.start_all_gather(elements) } -> std::same_as<decltype(c.start_sum(elements))>;
+  { c.start_all_to_all(elements) } -> std::same_as<decltype(c.start_sum(elements))>;
 };
 
 }  // namespace syncopate

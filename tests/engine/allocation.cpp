@@ -55,6 +55,11 @@ class uncounted {
     const pause while_starting;
     return inner_.start_all_gather(elements);
   }
+  template <Element T>
+  auto start_all_to_all(std::span<T> elements) {
+    const pause while_starting;
+    return inner_.start_all_to_all(elements);
+  }
   void broadcast(std::span<std::byte> bytes, int root) { inner_.broadcast(bytes, root); }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { inner_.all_gather(own, all); }
 

@@ -58,6 +58,10 @@ class any_communicator {
   request start_all_gather(std::span<T> elements) {
     return request(held_->start_all_gather(elements));
   }
+  template <syncopate::Element T>
+  request start_all_to_all(std::span<T> elements) {
+    return request(held_->start_all_to_all(elements));
+  }
   void broadcast(std::span<std::byte> bytes, int root) { held_->broadcast(bytes, root); }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) { held_->all_gather(own, all); }
 
@@ -73,6 +77,8 @@ class any_communicator {
     virtual std::unique_ptr<operation> start_reduce_scatter(std::span<double>) = 0;
     virtual std::unique_ptr<operation> start_all_gather(std::span<float>) = 0;
     virtual std::unique_ptr<operation> start_all_gather(std::span<double>) = 0;
+    virtual std::unique_ptr<operation> start_all_to_all(std::span<float>) = 0;
+    virtual std::unique_ptr<operation> start_all_to_all(std::span<double>) = 0;
     virtual void broadcast(std::span<std::byte>, int root) = 0;
     virtual void all_gather(std::span<const std::byte>, std::span<std::byte>) = 0;
   };
@@ -103,6 +109,8 @@ class any_communicator {
     std::unique_ptr<operation> start_reduce_scatter(std::span<double> elements) override { return scatter(elements); }
     std::unique_ptr<operation> start_all_gather(std::span<float> elements) override { return gather(elements); }
     std::unique_ptr<operation> start_all_gather(std::span<double> elements) override { return gather(elements); }
+    std::unique_ptr<operation> start_all_to_all(std::span<float> elements) override { return exchange(elements); }
+    std::unique_ptr<operation> start_all_to_all(std::span<double> elements) override { return exchange(elements); }
     void broadcast(std::span<std::byte> bytes, int root) override { communicator_.broadcast(bytes, root); }
     void all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
       communicator_.all_gather(own, all);
@@ -118,6 +126,13 @@ class any_communicator {
     std::unique_ptr<operation> gather(std::span<T> elements) {
       if constexpr (syncopate::ShardingCommunicator<C, T>)
         return started(communicator_.start_all_gather(elements));
+      else
+        throw std::logic_error("this communicator cannot sum by halves");
+    }
+    template <class T>
+    std::unique_ptr<operation> exchange(std::span<T> elements) {
+      if constexpr (syncopate::ShardingCommunicator<C, T>)
+        return started(communicator_.start_all_to_all(elements));
       else
         throw std::logic_error("this communicator cannot sum by halves");
     }

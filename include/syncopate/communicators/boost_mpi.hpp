@@ -92,6 +92,13 @@ class boost_mpi {
     return ranks_.start_all_gather(elements);
   }
 
+  /// Collective: starts to bring block j of rank i to rank j, as its block i, of `size()` equal blocks on each rank.
+  /// Always by the library, MPI_Ialltoall. A block has at most `mpi_options::largest_count` elements.
+  template <Element T>
+  [[nodiscard]] request start_all_to_all(std::span<T> elements) {
+    return ranks_.start_all_to_all(elements);
+  }
+
   /// Collective, blocking: a sum in place. Large ones take the ring where nothing else was asked for: it does best when
   /// all ranks wait. MPI_Allreduce is faster still, most of all for small sums, but no failure ends it; it is used
   /// where the library sums in the caller's thread and `stall_limit_seconds` is 0.

@@ -126,6 +126,14 @@ class thread_communicator {
                 detail::gather_blocks_part<T>);
   }
 
+  /// Collective: starts to bring block j of rank i to rank j, as its block i, of `size()` equal blocks on each rank.
+  template <Element T>
+  [[nodiscard]] request start_all_to_all(std::span<T> elements) {
+    detail::require_equal_blocks(elements.size(), size());
+    return call({detail::collective_call::kind::exchange_blocks, elements.size(), 0, sizeof(T)}, elements.data(),
+                nullptr, detail::exchange_blocks_part<T>);
+  }
+
   /// Collective, blocking. Throws as `request::wait` does.
   void broadcast(std::span<std::byte> bytes, int root) {
     if (root < 0 || root >= size())

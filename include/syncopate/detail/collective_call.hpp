@@ -7,7 +7,7 @@ namespace syncopate::detail {
 
 /// What a rank called. The calls of all ranks with the same number on a channel have to be equal.
 struct collective_call {
-  enum class kind { sum, reduce_scatter, gather_blocks, broadcast, all_gather, duplicate, creation };
+  enum class kind { sum, reduce_scatter, gather_blocks, exchange_blocks, broadcast, all_gather, duplicate, creation };
 
   kind operation{};
   std::size_t size = 0;           ///< elements; of an all_gather those of one rank
@@ -17,7 +17,7 @@ struct collective_call {
   bool operator==(const collective_call&) const = default;
 
   /// Whether it is one that schemes have in flight while they compute.
-  bool moves_elements() const { return operation <= kind::gather_blocks; }
+  bool moves_elements() const { return operation <= kind::exchange_blocks; }
 
   /// What a rank puts in.
   std::size_t bytes() const { return size * element_bytes; }
@@ -32,6 +32,8 @@ struct collective_call {
         return "a reduce_scatter of " + elements;
       case kind::gather_blocks:
         return "an all_gather of " + elements + " in place";
+      case kind::exchange_blocks:
+        return "an all_to_all of " + elements;
       case kind::broadcast:
         return "a broadcast of " + amount + " bytes from rank " + std::to_string(root);
       case kind::all_gather:

@@ -131,4 +131,17 @@ void gather_blocks_part(std::span<contribution> contributions, std::size_t part)
   });
 }
 
+/// Block j of rank i and block i of rank j, in place of each other. A part is begun by the higher rank's blocks.
+template <Element T>
+void exchange_blocks_part(std::span<contribution> contributions, std::size_t part) noexcept {
+  const std::size_t block = contributions[0].call.size / contributions.size();
+  for_each_block_of_part<T>(contributions, part, [&](std::size_t owner, std::size_t begin, std::size_t length) {
+    for (std::size_t other = 0; other < owner; ++other) {
+      T* const here = static_cast<T*>(contributions[other].data) + begin;
+      std::swap_ranges(here, here + length,
+                       static_cast<T*>(contributions[owner].data) + other * block + (begin - owner * block));
+    }
+  });
+}
+
 }  // namespace syncopate::detail

@@ -72,7 +72,7 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
     // The library cuts sums only.
     const bool too_long =
         what != movement::sum && elements.count / static_cast<std::size_t>(size_) > options_.largest_count;
-    if (plan.ring() || pays || too_long) {
+    if (what != movement::exchange_blocks && (plan.ring() || pays || too_long)) {
       ring_operation& operation = free_one(rings_);
       operation.set(what, communicator_for(plan.on_thread()), rank_, size_, tag_, elements, options_.chunk_bytes);
       tag_ = (tag_ + 1) % tags;

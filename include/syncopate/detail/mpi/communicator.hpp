@@ -74,6 +74,11 @@ class mpi_communicator {
     require_equal_blocks(elements.size(), size());
     return request(channel_, channel_->start(movement::gather_blocks, elements_of_mpi(elements), false));
   }
+  template <Element T>
+  [[nodiscard]] request start_all_to_all(std::span<T> elements) {
+    require_equal_blocks(elements.size(), size());
+    return request(channel_, channel_->start(movement::exchange_blocks, elements_of_mpi(elements), false));
+  }
 
   template <Element T>
   void sum(std::span<T> elements) {

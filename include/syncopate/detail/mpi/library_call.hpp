@@ -28,8 +28,11 @@ class library_call final : public mpi_operation {
     bytes_sent_ = least_bytes(what, elements, ranks);
     block_ = elements.count / static_cast<std::size_t>(ranks);
     own_ = elements.data + static_cast<std::size_t>(rank) * block_ * elements.bytes_each;
-    if (what == kind::reduce_scatter && scattered_.size() < block_ * elements.bytes_each)
-      scattered_ = buffer<std::byte>(block_ * elements.bytes_each);
+    const std::size_t scratch = what == kind::reduce_scatter    ? block_
+                                : what == kind::exchange_blocks ? elements.count
+                                                                : 0;
+    if (scratch_.size() < scratch * elements.bytes_each) scratch_ = buffer<std::byte>(scratch * elements.bytes_each);
+    if (what == kind::exchange_blocks) std::copy_n(elements.data, elements.bytes(), scratch_.data());
   }
   /// The root puts into `staged` what all find there.
   void set_broadcast(MPI_Comm communicator, int root, std::size_t bytes) {
@@ -62,7 +65,7 @@ class library_call final : public mpi_operation {
       if (!done) return moved ? mpi_advance::little : mpi_advance::nothing;
       has_moved();
     }
-    if (kind_ == kind::reduce_scatter) std::copy_n(scattered_.data(), block_ * elements_.bytes_each, own_);
+    if (kind_ == kind::reduce_scatter) std::copy_n(scratch_.data(), block_ * elements_.bytes_each, own_);
     return mpi_advance::all;
   }
 
@@ -102,12 +105,15 @@ class library_call final : public mpi_operation {
         case kind::broadcast:
           return MPI_Ibcast(data, count, elements_.type, root_, communicator_, &request);
         case kind::reduce_scatter:
-          return MPI_Ireduce_scatter_block(data, scattered_.data(), static_cast<int>(block_), elements_.type, MPI_SUM,
+          return MPI_Ireduce_scatter_block(data, scratch_.data(), static_cast<int>(block_), elements_.type, MPI_SUM,
                                            communicator_, &request);
         case kind::gather_blocks:
         case kind::all_gather:
           return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, data, static_cast<int>(block_), elements_.type,
                                 communicator_, &request);
+        case kind::exchange_blocks:
+          return MPI_Ialltoall(scratch_.data(), static_cast<int>(block_), elements_.type, data,
+                               static_cast<int>(block_), elements_.type, communicator_, &request);
         case kind::duplicate:
         case kind::creation:
           break;
@@ -128,6 +134,8 @@ class library_call final : public mpi_operation {
       case kind::gather_blocks:
       case kind::all_gather:
         return "gather";
+      case kind::exchange_blocks:
+        return "exchange blocks";
       case kind::duplicate:
       case kind::creation:
         break;
@@ -140,9 +148,9 @@ class library_call final : public mpi_operation {
   mpi_elements elements_;
   std::size_t largest_count_ = 1;
   int root_ = 0;
-  std::size_t block_ = 0;        ///< elements of one rank, where each has some
-  std::byte* own_ = nullptr;     ///< where this rank's block of a reduce_scatter belongs
-  buffer<std::byte> scattered_;  ///< where MPI puts it
+  std::size_t block_ = 0;      ///< elements of one rank, where each has some
+  std::byte* own_ = nullptr;   ///< where this rank's block of a reduce_scatter belongs
+  buffer<std::byte> scratch_;  ///< where MPI puts it, or takes blocks from that are exchanged
   std::vector<std::byte> staged_;
   MPI_Comm duplicate_ = MPI_COMM_NULL;
   std::size_t bytes_sent_ = 0;
