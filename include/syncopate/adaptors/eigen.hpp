@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "../matrix_product.hpp"
 #include "../tensor.hpp"
 
 /// Eigen's dense objects as tensors: `Eigen::Matrix` and `Eigen::Array` of any size and storage order, and `Eigen::Map`
@@ -40,6 +41,22 @@ template <class Plain, int Options>
 requires Element<typename Plain::Scalar>
 struct tensor_traits<Eigen::Map<Plain, Options, Eigen::Stride<0, 0>>>
     : detail::eigen_elements<Eigen::Map<Plain, Options, Eigen::Stride<0, 0>>> {
+};
+
+/// Products of factors by Eigen.
+struct eigen_product {
+  template <class T>
+  void operator()(const product_of_factors<T>& p) const {
+    using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const auto index = [](std::size_t size) { return static_cast<Eigen::Index>(size); };
+    const Eigen::Map<const matrix> activations(p.activations, index(p.rows), index(p.inputs)),
+        errors(p.errors, index(p.rows), index(p.outputs));
+    Eigen::Map<matrix> out(p.out, index(p.inputs), index(p.outputs));
+    if (p.accumulates)
+      out.noalias() += activations.transpose() * errors;
+    else
+      out.noalias() = activations.transpose() * errors;
+  }
 };
 
 }  // namespace syncopate
