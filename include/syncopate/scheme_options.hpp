@@ -6,6 +6,8 @@
 
 #include "detail/validate.hpp"
 #include "error.hpp"
+#include "factor_exchange.hpp"
+#include "matrix_product.hpp"
 
 namespace syncopate {
 
@@ -39,6 +41,13 @@ struct scheme_options {
   /// `update_scheme::end_step`.
   std::vector<std::size_t> optional_layers{};
 
+  /// Fully connected layers whose gradients are handed in as their factors, by `update_scheme::factors_ready`, in a
+  /// step that is made layer by layer; and what multiplies these.
+  std::vector<factored_layer> factored_layers{};
+  matrix_product product{};
+  /// For the choice of how they travel: words that a rank sends in the time of a floating-point operation.
+  double words_per_operation = 1e-3;
+
   /// Whether norms of gradients are observed, for `update_scheme::signal`: costs two reads of the message. For
   /// averagings that send gradients.
   bool observes_gradients = false;
@@ -50,6 +59,11 @@ struct scheme_options {
     if (!(largest_norm > 0))
       throw configuration_error("syncopate: a scheme's largest_norm must be positive, but is " +
                                 detail::text(largest_norm));
+    for (const factored_layer& layer : factored_layers) layer.validate();
+    detail::require_at_least(words_per_operation, 0, "scheme_options.words_per_operation");
+    if (!factored_layers.empty() && !product)
+      throw configuration_error(
+          "syncopate: factored layers need scheme_options.product, which multiplies their factors");
   }
 };
 

@@ -34,6 +34,8 @@ struct option_facts {
   std::uint64_t optional_layers = 0;
   std::uint64_t optional_layers_hash = 0;
   std::uint64_t observes_gradients = 0;
+  std::uint64_t factored_layers = 0;
+  std::uint64_t factored_layers_hash = 0;
 
   option_facts() = default;
   explicit option_facts(const scheme_options& options)
@@ -42,7 +44,13 @@ struct option_facts {
         clip(static_cast<std::uint64_t>(options.clip)),
         largest_norm(options.largest_norm),
         optional_layers(options.optional_layers.size()),
-        observes_gradients(options.observes_gradients) {
+        observes_gradients(options.observes_gradients),
+        factored_layers(options.factored_layers.size()) {
+    for (const factored_layer& layer : options.factored_layers)
+      for (const std::size_t number :
+           {layer.layer, layer.inputs, layer.outputs, layer.largest_batch, static_cast<std::size_t>(layer.exchange)})
+        factored_layers_hash = hash_of(std::to_string(number), factored_layers_hash);
+    factored_layers_hash = hash_of(detail::text(options.words_per_operation), factored_layers_hash);
     for (const std::size_t layer : options.optional_layers)
       optional_layers_hash = hash_of(std::to_string(layer), optional_layers_hash);
   }
@@ -56,6 +64,9 @@ struct option_facts {
     return std::to_string(bucket_bytes) + " bytes per bucket, non-finite gradients " + treatments[gradients] +
            (clips ? ", norms of at most " + detail::text(largest_norm) + " " + places[clip] + " averaging" : "") +
            (observes_gradients ? ", norms of gradients observed" : "") +
+           (factored_layers > 0 ? ", " + std::to_string(factored_layers) + " factored layers (hash " +
+                                      std::to_string(factored_layers_hash) + ")"
+                                : "") +
            (optional_layers > 0 ? ", " + std::to_string(optional_layers) + " optional layers (hash " +
                                       std::to_string(optional_layers_hash) + ")"
                                 : "");

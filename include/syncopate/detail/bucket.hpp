@@ -18,6 +18,7 @@
 #include "block_header.hpp"
 #include "buffer.hpp"
 #include "elementwise.hpp"
+#include "factors.hpp"
 #include "finite.hpp"
 #include "header.hpp"
 #include "measurement.hpp"
@@ -45,10 +46,12 @@ struct message {
   T scale = T(1);          ///< of the sum, once it has landed: scale * sum is the mean
   buffer<T> own;           ///< what this rank contributed, where a policy keeps it
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
-  transfer<R> sent;
-  header said;                ///< by this rank
-  double squares_of_sum = 0;  ///< of what this rank keeps up to date, where that is observed
-  agreed_headers summed;      ///< by all ranks, where they share the work: known from when the sum has been received
+  buffer<T> gathered, exchanged;  ///< factors, where they travel in place of the gradient
+  bool formed = false;            ///< whether `sum` is their product
+  transfer<R> sent, sent_apart;   ///< the message; of factors, also those that ranks exchange
+  header said;                    ///< by this rank
+  double squares_of_sum = 0;      ///< of what this rank keeps up to date, where that is observed
+  agreed_headers summed;  ///< by all ranks, where they share the work: known from when the sum has been received
 };
 
 /// What a rank does in one tick of the clock that all ranks share.
@@ -103,29 +106,30 @@ class bucket {
 
  public:
   /// `most_in_flight` messages can be in flight between two steps.
-  bucket(std::span<const piece> tensors, std::int64_t most_in_flight, int rank, int ranks) : ranks_(ranks) {
+  /// With `of_layer` the tensors are those of a layer whose factors travel, and `product` multiplies them.
+  bucket(std::span<const piece> tensors, std::int64_t most_in_flight, int rank, int ranks,
+         std::optional<factors> of_layer = {}, const matrix_product& product = {})
+      : ranks_(ranks), factors_(std::move(of_layer)), product_(product) {
+    shared_ = sharded && !(factors_ && !factors_->sharded());
     std::size_t elements = 0;
     for (const piece& tensor : tensors) elements += tensor.size;
-    const std::size_t blocks = sharded ? static_cast<std::size_t>(ranks) : 1;
-    const std::size_t own = sharded ? static_cast<std::size_t>(rank) : 0;
-    size_ = (elements + blocks - 1) / blocks;
-    stride_ = size_ + (sharded ? block_header_elements : header_elements * static_cast<std::size_t>(ranks));
+    const std::size_t blocks = shared_ ? static_cast<std::size_t>(ranks) : 1;
+    const std::size_t own = shared_ ? static_cast<std::size_t>(rank) : 0;
+    size_ = factors_ ? factors_->part() : (elements + blocks - 1) / blocks;
+    stride_ = size_ + (shared_ ? block_header_elements : header_elements * static_cast<std::size_t>(ranks));
     first_ = own * stride_;
-    std::size_t begin = 0, groups = 0;
-    for (const piece& tensor : tensors) {
-      std::size_t from = 0;
-      do {
-        const std::size_t block = size_ > 0 ? std::min(begin / size_, blocks - 1) : 0;
-        const std::size_t size = std::min(tensor.size - from, (block + 1) * size_ - begin);
-        pieces_.push_back({tensor.tensor, size, from, begin + block * (stride_ - size_), groups});
-        if (block == own) {
-          own_pieces_.push_back(pieces_.back());
-          groups += (size + chunk_length - 1) / chunk_length;
-        }
-        from += size;
-        begin += size;
-      } while (from < tensor.size);
-    }
+    std::size_t groups = 0;
+    const auto add = [&](std::size_t block, piece p) {
+      p.first_group = groups;
+      pieces_.push_back(p);
+      if (block != own) return;
+      own_pieces_.push_back(p);
+      groups += (p.size + chunk_length - 1) / chunk_length;
+    };
+    if (factors_)
+      cut_by_rows(tensors, blocks, add);
+    else
+      cut(tensors, blocks, add);
     const auto make_vectors = [&](auto& vectors) {
       for (auto& vector : vectors) vector = buffer<T>(size_);
     };
@@ -140,9 +144,15 @@ class bucket {
       m.sum = buffer<T>(blocks * stride_);
       if constexpr (any_keeps_own<A>) m.own = buffer<T>(sharded ? m.sum.size() : size_);
       if constexpr (any_keeps_weights<A>) m.weights_then = buffer<T>(sharded ? m.sum.size() : size_);
+      if (!factors_) continue;
+      m.gathered = buffer<T>(factors_->gathered());
+      m.exchanged = buffer<T>(factors_->exchanged());
     }
     prepared_rules_.reserve(ring_.size());
     taken_.bytes = ring_[0].sum.elements().size_bytes();
+    if (factors_)
+      taken_.bytes = ring_[0].gathered.elements().size_bytes() + ring_[0].exchanged.elements().size_bytes() +
+                     (shared_ ? taken_.bytes : 0);
   }
 
   bucket(bucket&&) = default;
@@ -152,8 +162,12 @@ class bucket {
   ~bucket() {
     const bool gathered = gather_.complete();
     for (slot& m : ring_)
-      if (!gathered || !m.sent.complete()) std::move(m.sum).abandon();
+      if (const bool sent = m.sent.complete(), apart = m.sent_apart.complete(); !gathered || !sent || !apart)
+        abandon(m);
   }
+
+  /// Takes this rank's factors of a mini-batch, for the message that leaves next.
+  void give(const factor_pair<T>& own) { given_ = own; }
 
   std::span<const piece> pieces() const { return pieces_; }
   std::int64_t in_flight() const { return launched_ - absorbed_; }
@@ -171,7 +185,7 @@ class bucket {
       return sum;
     };
     for (const slot& m : ring_)
-      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then})
+      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then, &m.gathered, &m.exchanged})
         kept.messages += vector->elements().size_bytes();
     kept.weights += weights_.elements().size_bytes();
     kept.predictor += bytes(predictor_state_);
@@ -208,7 +222,8 @@ class bucket {
       throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
     slot& out = at(launched_);
     finiteness<T> seen;
-    if (now.samples > 0) depart(averaging, moves, now, weights, gradients, out, seen);
+    if (now.samples > 0 && !factors_) depart(averaging, moves, now, weights, gradients, out, seen);
+    if (now.samples > 0 && factors_) pack(now, out, seen);
     if (moves) ++advanced_;
     if (!now.launches) return true;
     const bool contributes = now.samples > 0 && seen.all_finite();
@@ -220,11 +235,11 @@ class bucket {
       out.said.loss = now.loss;
       out.said.squares = now.squares;
     }
-    write_header(out.sum, communicator.rank(), out.said);
+    write_header(out, communicator.rank(), out.said);
     try {
-      out.sent.start([&] { return start_sum(communicator, out.sum.elements(), now.at_once); });
+      start(communicator, out, now.at_once);
     } catch (...) {
-      std::move(out.sum).abandon();
+      abandon(out);
       throw;
     }
     ++launched_;
@@ -236,6 +251,14 @@ class bucket {
   agreed_headers receive(std::int64_t message, measurement& measured) {
     slot& m = at(message);
     wait(m, measured);
+    if (factors_) {
+      if (!std::exchange(m.formed, true)) {
+        m.summed = factors_->read(std::span<const T>(m.gathered.elements()), m.said.step);
+        factors_->form(std::span<const T>(m.gathered.elements()), std::span<const T>(m.exchanged.elements()),
+                       m.sum.elements().subspan(first_, size_), product_);
+      }
+      return m.summed;
+    }
     if constexpr (sharded)
       return m.summed = read_summed_header(std::span<const T>(m.sum.elements().subspan(first_ + size_)), ranks_);
     else
@@ -275,16 +298,17 @@ class bucket {
   /// in the memory of that message.
   void start_gather(C& communicator) {
     slot& m = at(absorbed_ - 1);
+    gathers_ = true;
+    if (!shared_) return;
     const std::span<T> own = m.sum.elements().subspan(first_, stride_);
     std::ranges::copy(weights_.elements(), own.begin());
     write_gathered_header(own.subspan(size_), m.said, m.summed, m.squares_of_sum);
     try {
       gather_.start([&] { return std::optional(communicator.start_all_gather(m.sum.elements())); });
     } catch (...) {
-      std::move(m.sum).abandon();
+      abandon(m);
       throw;
     }
-    gathers_ = true;
   }
 
   /// Whether ranks hand out their parts of the weights.
@@ -296,12 +320,14 @@ class bucket {
     gather_.wait(m.said.call == calls::step, measured, taken_);
     headers(absorbed_ - 1);  // for what it throws
     gathers_ = false;
-    for (const piece& p : pieces_) std::copy_n(m.sum.data() + p.offset, p.size, weights[p.tensor].data() + p.from);
+    const T* const all = shared_ ? m.sum.data() : weights_.data();
+    for (const piece& p : pieces_) std::copy_n(all + p.offset, p.size, weights[p.tensor].data() + p.from);
   }
 
   /// What all ranks said with a message that has been absorbed.
   agreed_headers headers(std::int64_t message) {
     const slot& m = at(message);
+    if (factors_ && !shared_) return factors_->read(std::span<const T>(m.gathered.elements()), m.said.step);
     const std::span<const T> all = m.sum.elements().subspan(size_);
     if constexpr (sharded)
       return read_gathered_headers(all, stride_, ranks_, m.said.step);
@@ -312,6 +338,7 @@ class bucket {
   /// The sum of squares of the sum that came with it, if it was observed.
   double squares_of_sum(std::int64_t message) {
     const slot& m = at(message);
+    if (!shared_) return m.squares_of_sum;
     if constexpr (sharded)
       return read_squares_of_sum(std::span<const T>(m.sum.elements().subspan(size_)), stride_, ranks_);
     else
@@ -400,19 +427,22 @@ class bucket {
   /// let ranks have weights of their own: true weights, and the rule's state. Of what ranks share there is nothing.
   template <class Visitor>
   void for_each_common_vector(Visitor visit) {
-    if (sharded) return;
+    if (shared_) return;
     visit(weights_.elements());
     for (const buffer<T>& vector : rule_state_) visit(vector.elements());
   }
 
   /// Lets messages in flight progress.
   void poll() {
-    for (std::int64_t number = absorbed_; number < launched_; ++number) at(number).sent.test();
+    for (std::int64_t number = absorbed_; number < launched_; ++number) has_landed(number);
     gather_.test();
   }
 
   /// Whether a message has landed; lets it progress.
-  bool has_landed(std::int64_t message) { return at(message).sent.test(); }
+  bool has_landed(std::int64_t message) {
+    const bool sent = at(message).sent.test(), apart = at(message).sent_apart.test();
+    return sent && apart;
+  }
 
  private:
   std::array<std::int64_t, 6> counters() const {
@@ -423,7 +453,8 @@ class bucket {
   template <class Visitor>
   void for_each_vector(Visitor visit) {
     for (slot& m : ring_)
-      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then}) visit(vector->elements());
+      for (const buffer<T>* vector : {&m.sum, &m.own, &m.weights_then, &m.gathered, &m.exchanged})
+        visit(vector->elements());
     visit(weights_.elements());
     const auto visit_all = [&](const auto& vectors) {
       for (const buffer<T>& vector : vectors) visit(vector.elements());
@@ -450,8 +481,68 @@ class bucket {
     }
   }
 
+  /// Starts what a message needs.
+  void start(C& communicator, slot& m, bool at_once) {
+    if constexpr (ShardingCommunicator<C, T>)
+      if (factors_) {
+        m.formed = false;
+        m.sent.start([&] { return std::optional(communicator.start_all_gather(m.gathered.elements())); });
+        if (factors_->sharded())
+          m.sent_apart.start([&] { return std::optional(communicator.start_all_to_all(m.exchanged.elements())); });
+        return;
+      }
+    m.sent.start([&] { return start_sum(communicator, m.sum.elements(), at_once); });
+  }
+
   /// Waits until a message has landed. The end of training is no part of what is measured.
-  void wait(slot& m, measurement& measured) { m.sent.wait(m.said.call == calls::step, measured, taken_); }
+  void wait(slot& m, measurement& measured) {
+    m.sent.wait(m.said.call == calls::step, measured, taken_);
+    m.sent_apart.wait(m.said.call == calls::step, measured, taken_);
+  }
+
+  /// Gives up memory that a transport may still write to.
+  static void abandon(slot& m) noexcept {
+    for (buffer<T>* memory : {&m.sum, &m.gathered, &m.exchanged}) std::move(*memory).abandon();
+  }
+
+  /// Cuts what travels together into blocks of equal length, whatever tensors that cuts.
+  template <class Add>
+  void cut(std::span<const piece> tensors, std::size_t blocks, Add add) const {
+    std::size_t begin = 0;
+    for (const piece& tensor : tensors) {
+      std::size_t from = 0;
+      do {
+        const std::size_t block = size_ > 0 ? std::min(begin / size_, blocks - 1) : 0;
+        const std::size_t size = std::min(tensor.size - from, (block + 1) * size_ - begin);
+        add(block, {tensor.tensor, size, from, begin + block * (stride_ - size_)});
+        from += size;
+        begin += size;
+      } while (from < tensor.size);
+    }
+  }
+
+  /// Cuts a layer whose factors travel: a matrix by its rows, and a bias.
+  template <class Add>
+  void cut_by_rows(std::span<const piece> tensors, std::size_t blocks, Add add) const {
+    for (std::size_t block = 0; block < blocks; ++block) {
+      std::size_t offset = block * stride_;
+      for (const piece& tensor : tensors) {
+        const std::size_t each =
+            &tensor == &tensors.front() ? factors_->inputs_each() * factors_->outputs() : factors_->bias_each();
+        const std::size_t from = std::min(block * each, tensor.size);
+        add(block, {tensor.tensor, std::min(each, tensor.size - from), from, offset});
+        offset += each;
+      }
+    }
+  }
+
+  /// Writes this rank's factors into its message.
+  void pack(const departure& now, slot& out, finiteness<T>& seen) const {
+    factors_->pack(given_, static_cast<T>(now.samples), out.gathered.elements(), out.exchanged.elements());
+    if (!now.check) return;
+    for (const std::span<T> packed : {factors_->own_of(out.gathered.elements()), out.exchanged.elements()})
+      seen.look_at(packed.data(), packed.size());
+  }
 
   /// What turns a landed sum into a mean: the formulas' loop multiplies by `slot::scale`. It is a power of two, since
   /// such a product is exact; any other could be contracted with what a formula does next, differently in different
@@ -471,6 +562,11 @@ class bucket {
                        [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { elements[i] = elements[i] / samples * shrink; });
   }
 
+  void write_header(slot& m, int rank, const header& own) const {
+    if (factors_)
+      return coded_header<T>::write(factors_->header_of(m.gathered.elements(), static_cast<std::size_t>(rank)), own);
+    write_header(m.sum, rank, own);
+  }
   void write_header(const buffer<T>& message, int rank, const header& own) const {
     if constexpr (sharded) {
       for (std::size_t end = stride_; end <= message.size(); end += stride_)
@@ -569,6 +665,7 @@ class bucket {
   /// A message of a rank that has nothing to say.
   void contribute_nothing(const A& averaging, std::span<const std::span<T>> weights, slot& out) const {
     std::ranges::fill(out.sum.elements(), T(0));
+    if (factors_) factors_->clear(out.gathered.elements(), out.exchanged.elements());
     for (const piece& p : pieces_) {
       const std::span<const T> weight = weights[p.tensor].subspan(p.from, p.size);
       if constexpr (any_keeps_own<A>)
@@ -790,6 +887,10 @@ class bucket {
   }
 
   int ranks_;
+  std::optional<factors> factors_;  ///< of a layer whose factors travel
+  matrix_product product_;
+  factor_pair<T> given_;                    ///< of the next message
+  bool shared_ = false;                     ///< whether each rank keeps up to date a part of it only
   std::vector<piece> pieces_, own_pieces_;  ///< of the messages, and of what this rank keeps up to date
   std::size_t size_ = 0;  ///< elements that it keeps up to date: all, or, where ranks share the work, those of a block
   std::size_t stride_ = 0;  ///< those and headers

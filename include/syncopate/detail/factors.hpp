@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 
+#include "../error.hpp"
 #include "../factor_exchange.hpp"
 #include "../matrix_product.hpp"
 #include "../tensor.hpp"
@@ -18,6 +20,24 @@ struct factor_pair {
   std::span<const T> activations, errors;
   std::size_t rows = 0;
 };
+
+/// Checks what a rank hands in for a layer. Throws `layout_error`.
+template <Element T>
+factor_pair<T> pair_of(const factored_layer& layer, std::span<const T> activations, std::span<const T> errors) {
+  const std::string of = "syncopate: the factors of layer " + std::to_string(layer.layer);
+  if (activations.size() % layer.inputs != 0 || errors.size() % layer.outputs != 0)
+    throw layout_error(of + " have " + std::to_string(activations.size()) + " and " + std::to_string(errors.size()) +
+                       " elements, which are no whole rows of " + std::to_string(layer.inputs) + " activations and " +
+                       std::to_string(layer.outputs) + " errors");
+  const std::size_t rows = activations.size() / layer.inputs, others = errors.size() / layer.outputs;
+  if (rows != others)
+    throw layout_error(of + " are of different mini-batches: " + std::to_string(rows) + " rows of activations and " +
+                       std::to_string(others) + " of errors");
+  if (rows > layer.largest_batch)
+    throw layout_error(of + " are of a mini-batch of " + std::to_string(rows) + " samples, but at most " +
+                       std::to_string(layer.largest_batch) + " were announced");
+  return {activations, errors, rows};
+}
 
 /// How factors of a fully connected layer are laid out in two messages: one that all ranks gather, of the errors of
 /// each rank, its header, and, replicated, its activations; and, sharded, one that ranks exchange, of the activations
@@ -46,6 +66,11 @@ class factors {
   std::size_t gathered() const { return ranks_ * stride(); }
   std::size_t exchanged() const { return sharded_ ? ranks_ * rows_ * inputs_each() : 0; }
 
+  /// What this rank has packed.
+  template <class T>
+  std::span<T> own_of(std::span<T> gathered) const {
+    return gathered.subspan(rank_ * stride(), stride() - header_elements);
+  }
   /// Where a rank's header is in the gathered message.
   template <class T>
   std::span<T> header_of(std::span<T> gathered, std::size_t rank) const {
@@ -59,7 +84,7 @@ class factors {
   /// Writes this rank's factors, with errors weighted by its samples, and zeros for what its mini-batch lacks.
   template <class T>
   void pack(const factor_pair<T>& own, T samples, std::span<T> gathered, std::span<T> exchanged) const {
-    const std::span<T> block = gathered.subspan(rank_ * stride(), stride() - header_elements);
+    const std::span<T> block = own_of(gathered);
     std::ranges::fill(block, T(0));
     std::ranges::fill(exchanged, T(0));
     std::ranges::transform(own.errors, block.begin(), [=](T error) { return error * samples; });

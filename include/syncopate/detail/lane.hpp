@@ -21,7 +21,8 @@ struct lane {
   std::vector<std::span<const T>> readable;  ///< likewise: gradients, or weights that are only read
   std::vector<buffer<T>> clipped;            ///< gradients scaled down, where they are clipped before they are sent
   std::vector<std::span<const T>> clipped_readable;
-  buffer<T> zeros;  ///< stands for the gradient of an optional layer that has none in a step
+  std::vector<buffer<T>> products;  ///< gradients of layers that are handed in as factors, but travel as gradients
+  buffer<T> zeros;                  ///< stands for the gradient of an optional layer that has none in a step
 };
 
 template <class Elements, class C, class A>
