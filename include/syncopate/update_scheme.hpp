@@ -833,19 +833,21 @@ class update_scheme {
   template <class X, class E>
   void give_factors(factored& f, const X& activations, const E& errors) {
     const auto& wanted = layers_.all()[f.layer.layer];
-    for_each_tensor(activations, [&](auto rows) {
-      using T = typename decltype(rows)::value_type;
+    for_each_tensor(activations, [&](const auto rows) {
+      using T = std::remove_const_t<typename std::remove_cvref_t<decltype(rows)>::element_type>;
       std::span<const T> others;
-      for_each_tensor(errors, [&](auto elements) {
-        if constexpr (std::same_as<typename decltype(elements)::value_type, T>) others = elements;
+      for_each_tensor(errors, [&](const auto elements) {
+        if constexpr (std::same_as<std::span<const T>, std::remove_cvref_t<decltype(elements)>>) others = elements;
       });
       if (tensors_[wanted.first].element_bytes != sizeof(T))
         throw layout_error("syncopate: the factors of layer " + std::to_string(f.layer.layer) +
                            " have another element type than its weights");
       const detail::factor_pair<T> own = detail::pair_of<T>(f.layer, rows, others);
       auto& lane = lane_of<T>();
-      if (f.travels()) return lane.buckets[f.place].give(own);
-      form_product(lane, f, own);
+      if (f.travels())
+        lane.buckets[f.place].give(own);
+      else
+        form_product(lane, f, own);
     });
   }
 
