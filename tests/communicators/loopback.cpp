@@ -24,6 +24,7 @@ TEMPLATE_TEST_CASE("A sum over one rank is what it put in, at once", "[loopback]
   CHECK(values == before);
   CHECK(alone.start_reduce_scatter(std::span(values)).test());
   CHECK(alone.start_all_gather(std::span(values)).test());
+  CHECK(alone.start_all_to_all(std::span(values)).test());
   CHECK(values == before);
   CHECK(alone.duplicate().start_sum(std::span<TestType>()).test());
 }

@@ -111,14 +111,34 @@ TEMPLATE_TEST_CASE("The halves of a sum together are bitwise the sum", "[thread_
   CHECK(right == std::vector<bool>(static_cast<std::size_t>(ranks), true));
 }
 
+TEMPLATE_TEST_CASE("Blocks are exchanged between all ranks", "[thread_team]", float, double) {
+  const int ranks = GENERATE(1, 2, 3, 5);
+  const std::size_t block = GENERATE(0u, 1u, 7u, 2048u, 4096u, 6001u);
+  const auto right = on_ranks(ranks, [&](thread_communicator communicator) {
+    const auto all = static_cast<std::size_t>(ranks), rank = static_cast<std::size_t>(communicator.rank());
+    auto values = awkward_numbers<TestType>(communicator.rank(), block * all);
+    communicator.start_all_to_all(std::span(values)).wait();
+    for (std::size_t other = 0; other < all; ++other) {
+      const auto from = awkward_numbers<TestType>(static_cast<int>(other), block * all);
+      for (std::size_t i = 0; i < block; ++i)
+        if (values[other * block + i] != from[rank * block + i]) return false;
+    }
+    return true;
+  });
+  CAPTURE(ranks, block);
+  CHECK(right == std::vector<bool>(static_cast<std::size_t>(ranks), true));
+}
+
 TEST_CASE("What cannot be cut into equal blocks is refused, before anybody waits", "[thread_team]") {
   on_ranks(3, [](thread_communicator communicator) {
     std::vector<float> values(4);
-    for (const bool gather : {false, true}) try {
-        if (gather)
+    for (const int call : {0, 1, 2}) try {
+        if (call == 0)
           communicator.start_all_gather(std::span(values)).wait();
-        else
+        else if (call == 1)
           communicator.start_reduce_scatter(std::span(values)).wait();
+        else
+          communicator.start_all_to_all(std::span(values)).wait();
         throw std::logic_error("it was not refused");
       } catch (const syncopate::communication_error& error) {
         if (error.what() != std::string("syncopate: 4 elements cannot be cut into 3 equal blocks, one for each rank"))

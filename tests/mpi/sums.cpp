@@ -156,12 +156,31 @@ TEMPLATE_TEST_CASE("Sums and their halves may be in flight together", "[mpi]", f
   }
 }
 
+TEMPLATE_TEST_CASE("Blocks are exchanged between all ranks", "[mpi]", float, double) {
+  const mpi_way way = any_way();
+  INFO(way.name);
+  mpi_communicator communicator(MPI_COMM_WORLD, way.options);
+  const auto ranks = static_cast<std::size_t>(communicator.size()),
+             rank = static_cast<std::size_t>(communicator.rank());
+  for (const std::size_t block : {0u, 1u, 5u, 1'000u, 20'003u}) {
+    auto values = integers<TestType>(communicator.rank(), block * ranks);
+    auto request = communicator.start_all_to_all(std::span(values));
+    communicator.rank() == 1 ? poll(request) : request.wait();
+    for (std::size_t other = 0; other < ranks; ++other) {
+      const auto from = integers<TestType>(static_cast<int>(other), block * ranks);
+      CHECK(std::ranges::equal(std::span(values).subspan(other * block, block),
+                               std::span(from).subspan(rank * block, block)));
+    }
+  }
+}
+
 TEST_CASE("What cannot be cut into equal blocks is refused", "[mpi]") {
   mpi_communicator communicator(MPI_COMM_WORLD, any_way().options);
   if (communicator.size() == 1) return;
   std::vector<float> values(static_cast<std::size_t>(communicator.size()) + 1);
   CHECK_THROWS_AS(communicator.start_reduce_scatter(std::span(values)), syncopate::communication_error);
   CHECK_THROWS_AS(communicator.start_all_gather(std::span(values)), syncopate::communication_error);
+  CHECK_THROWS_AS(communicator.start_all_to_all(std::span(values)), syncopate::communication_error);
 }
 
 TEMPLATE_TEST_CASE("Sums are bitwise the same on all ranks, whoever makes the calls", "[mpi]", float, double) {
