@@ -3,7 +3,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "network.hpp"
 #include "progress.hpp"
@@ -28,6 +31,7 @@ class any_scheme {
   virtual void begin_step(model& weights, std::size_t samples) = 0;
   virtual void before_forward(std::size_t layer) = 0;
   virtual void gradient_ready(std::size_t layer, model& gradients) = 0;
+  virtual void factors_ready(std::size_t layer, std::span<const float> activations, std::span<const float> errors) = 0;
   virtual void end_step() = 0;
   virtual void consensus(model& weights, model& out) = 0;
   virtual void finish(model& weights) = 0;
@@ -35,6 +39,9 @@ class any_scheme {
   /// False if there is no such file.
   virtual bool load(const std::filesystem::path& file, model& weights, progress& made) = 0;
   virtual syncopate::statistics statistics() const = 0;
+
+  /// How the gradient of each layer travels that is handed in as factors: a line for each.
+  std::vector<std::pair<std::size_t, std::string>> exchanges;
 };
 
 template <class Scheme>
@@ -55,6 +62,9 @@ std::unique_ptr<any_scheme> erase(Scheme scheme) {
     void before_forward(std::size_t layer) override { scheme_.before_forward(layer); }
     void gradient_ready(std::size_t layer, model& gradients) override {
       scheme_.gradient_ready(layer, gradients[layer]);
+    }
+    void factors_ready(std::size_t layer, std::span<const float> activations, std::span<const float> errors) override {
+      scheme_.factors_ready(layer, activations, errors);
     }
     void end_step() override { scheme_.end_step(); }
     void consensus(model& weights, model& out) override { scheme_.consensus(weights, out); }

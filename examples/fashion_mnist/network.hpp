@@ -78,6 +78,9 @@ parameters<T> initial_parameters(const architecture& layers, std::uint64_t seed)
 /// Watches a network's way through its layers, and does nothing.
 struct nobody {
   void before_forward(std::size_t /*layer*/) {}
+  bool takes_factors(std::size_t /*layer*/) { return false; }
+  template <class T>
+  void factors_ready(std::size_t /*layer*/, std::span<const T> /*activations*/, std::span<const T> /*errors*/) {}
   void gradient_ready(std::size_t /*layer*/) {}
   void poll() {}
 };
@@ -119,7 +122,8 @@ class network {
 
   /// Mean loss of the loaded mini-batch, and its gradient, which is overwritten. Calls `on.before_forward(layer)`
   /// before it reads a layer's weights, `on.gradient_ready(layer)` once that layer's gradient is there (its weights are
-  /// read once more after that), and `on.poll()` after each product of matrices, so that communication can progress.
+  /// read once more after that), or, if `on.takes_factors(layer)`, `on.factors_ready(layer, activations, errors)` in
+  /// place of forming it, and `on.poll()` after each product of matrices, so that communication can progress.
   template <class Watcher>
   double loss_and_gradient(const parameters<T>& weights, parameters<T>& gradients, Watcher&& on) {
     forward(weights, on);
@@ -128,12 +132,16 @@ class network {
       auto& [weight_gradient, bias_gradient] = gradients[l];
       matrix<T>& error = errors_[l + 1];
       const auto in = input_of(l);
-      xt::blas::gemm(in, error, weight_gradient, true, false);
-      on.poll();
-      // The sum of the errors' rows.
-      const auto ones = xt::adapt(ones_.data(), error.shape(0), xt::no_ownership(), std::array{error.shape(0)});
-      xt::blas::gemv(error, ones, bias_gradient, true);
-      on.gradient_ready(l);
+      if (on.takes_factors(l)) {
+        on.factors_ready(l, std::span<const T>(in.data(), in.size()), std::span<const T>(error.data(), error.size()));
+      } else {
+        xt::blas::gemm(in, error, weight_gradient, true, false);
+        on.poll();
+        // The sum of the errors' rows.
+        const auto ones = xt::adapt(ones_.data(), error.shape(0), xt::no_ownership(), std::array{error.shape(0)});
+        xt::blas::gemv(error, ones, bias_gradient, true);
+        on.gradient_ready(l);
+      }
       if (l == 0) break;
       auto in_error = layers_[l].convolves() ? view(seen_[l], in.shape(0), in.shape(1))
                                              : view(errors_[l], in.shape(0), in.shape(1));

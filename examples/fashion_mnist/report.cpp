@@ -47,6 +47,9 @@ void print_table(std::ostream& out, const options& job, std::span<const result> 
         out << " " << batch << " after step " << step << (step == r.growth.back().first ? "" : ",");
       out << "\n";
     }
+  for (const auto& r : results)
+    for (const auto& [layer, exchange] : r.exchanges)
+      out << "\n" << r.scheme << ", layer " << layer << ": " << exchange << "\n";
   out << "\nTest accuracy: of the consensus weights after the last epoch. Compute: time not blocked, so forward,\n"
          "backward and the update's arithmetic. Communication: time with a message in flight. Exposed: time blocked\n"
          "for one. Hidden: 1 - exposed / communication.\n";

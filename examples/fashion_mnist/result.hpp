@@ -34,6 +34,8 @@ struct result {
   std::uint64_t steps = 0;  ///< that a rank made
   /// Where the batch grew: after how many steps, and to how many samples on each rank.
   std::vector<std::pair<std::uint64_t, std::size_t>> growth;
+  /// How gradients travelled that were handed in as factors, by the number of their layer.
+  std::vector<std::pair<std::size_t, std::string>> exchanges;
   /// A hash of the final weights' bits.
   std::string weights_checksum;
   /// Payload that a rank handed to sums.

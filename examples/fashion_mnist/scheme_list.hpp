@@ -38,13 +38,16 @@ inline constexpr double dasgd_own_share = 0.25;
 inline constexpr std::int64_t default_delay = 1, default_period = 4;
 
 /// All schemes, in the order in which `--scheme all` runs them.
-inline constexpr std::array<scheme_description, 8> schemes = {{
+inline constexpr std::array<scheme_description, 9> schemes = {{
     {.name = "synchronous", .summary = "mean gradient of this step; nothing is hidden"},
     {.name = "layerwise",
      .summary = "synchronous, layer by layer: gradients travel during the rest of backward",
      .by_layer = true},
     {.name = "sharded",
      .summary = "layer by layer, and ranks share the update: gradients travel under backward, weights under forward",
+     .by_layer = true},
+    {.name = "factors",
+     .summary = "sharded; of fully connected layers activations and errors travel where that is less",
      .by_layer = true},
     {.name = "pseudo-synchronous",
      .summary = "commits the mean gradient of an earlier step",

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <numbers>
 #include <numeric>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -51,6 +52,12 @@ struct layer_by_layer {
   any_scheme& scheme;
   parameters<float>& gradients;
   void before_forward(std::size_t layer) { scheme.before_forward(layer); }
+  bool takes_factors(std::size_t layer) {
+    return std::ranges::any_of(scheme.exchanges, [=](const auto& exchange) { return exchange.first == layer; });
+  }
+  void factors_ready(std::size_t layer, std::span<const float> activations, std::span<const float> errors) {
+    scheme.factors_ready(layer, activations, errors);
+  }
   void gradient_ready(std::size_t layer) { scheme.gradient_ready(layer, gradients); }
   void poll() { scheme.poll(); }
 };
@@ -80,6 +87,7 @@ result train(const options& job, const scheme_description& description, const te
   outcome.scheme = description.name;
   outcome.ranks = ranks.size;
   outcome.epochs = job.epochs;
+  outcome.exchanges = scheme.exchanges;
 
   shuffled_share share(training.size(), ranks.rank, ranks.size, job.seed);
   growing_batch batch(job, training.size(), ranks.size);

@@ -75,12 +75,18 @@ TEST_CASE("a network that knows nothing loses log 10, and each product of matric
     std::string calls;
     int polls = 0;
     void before_forward(std::size_t layer) { calls += "f" + std::to_string(layer); }
+    bool takes_factors(std::size_t layer) { return layer == 1; }
+    void factors_ready(std::size_t layer, std::span<const float> activations, std::span<const float> errors) {
+      calls += "x" + std::to_string(layer);
+      CHECK(activations.size() == 10 * 256);
+      CHECK(errors.size() == 10 * 128);
+    }
     void gradient_ready(std::size_t layer) { calls += "g" + std::to_string(layer); }
     void poll() { ++polls; }
   } seen;
   CHECK(net.loss_and_gradient(weights, gradients, seen) == Approx(std::log(10)).epsilon(1e-6));
-  CHECK(seen.calls == "f0f1f2g2g1g0");
-  CHECK(seen.polls == 8);
+  CHECK(seen.calls == "f0f1f2g2x1g0");
+  CHECK(seen.polls == 7);
   CHECK(net.correct(weights, 10) == 0);  // a draw is no answer
 
   std::get<1>(weights.back())(3) = 1;  // now it always answers 3
