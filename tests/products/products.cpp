@@ -10,7 +10,7 @@
 using syncopate::matrix_product;
 using syncopate::product_of_factors;
 
-TEMPLATE_TEST_CASE("Products of factors are what the definition says, added or not", "[tensor][products]", float,
+TEMPLATE_TEST_CASE("Products of factors are what the definition says, added or not", "[products]", float,
                    double) {
   const matrix_product product =
       GENERATE(matrix_product(syncopate::xtensor_blas_product{}), matrix_product(syncopate::eigen_product{}));
