@@ -2,8 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
-#include <functional>
-#include <utility>
+#include <type_traits>
 
 namespace syncopate {
 
@@ -18,26 +17,29 @@ struct product_of_factors {
   bool accumulates;
 };
 
-/// Whatever multiplies matrices for `scheme_options::factored_layers`: a callable for `product_of_factors` of both
-/// element types, such as `xtensor_blas_product` or `eigen_product` of the adaptors, or one's own. All ranks must be
-/// given one that computes the same bits from the same factors.
+/// Whatever multiplies matrices for `scheme_options::factored_layers`: a type without state, whose objects can be
+/// called with `product_of_factors` of both element types, such as `xtensor_blas_product` or `eigen_product` of the
+/// adaptors, or one's own. All ranks must be given one that computes the same bits from the same factors.
 class matrix_product {
  public:
-  matrix_product() = default;
+  constexpr matrix_product() = default;
 
   template <class F>
-  requires(!std::same_as<F, matrix_product> && std::invocable<const F&, const product_of_factors<float>&> &&
-           std::invocable<const F&, const product_of_factors<double>&>) matrix_product(F function)
-      : of_floats_(function), of_doubles_(std::move(function)) {}  // NOLINT: on purpose
+  requires(!std::same_as<F, matrix_product> && std::is_empty_v<F> && std::default_initializable<F> &&
+           std::invocable<const F&, const product_of_factors<float>&> &&
+           std::invocable<const F&, const product_of_factors<double>&>) constexpr matrix_product(F)  // NOLINT(google-explicit-constructor):
+                                                                                                     // on purpose
+      : of_floats_([](const product_of_factors<float>& product) { F{}(product); }),
+        of_doubles_([](const product_of_factors<double>& product) { F{}(product); }) {}
 
-  explicit operator bool() const { return of_floats_ != nullptr; }
+  explicit constexpr operator bool() const { return of_floats_ != nullptr; }
 
   void operator()(const product_of_factors<float>& product) const { of_floats_(product); }
   void operator()(const product_of_factors<double>& product) const { of_doubles_(product); }
 
  private:
-  std::function<void(const product_of_factors<float>&)> of_floats_;
-  std::function<void(const product_of_factors<double>&)> of_doubles_;
+  void (*of_floats_)(const product_of_factors<float>&) = nullptr;
+  void (*of_doubles_)(const product_of_factors<double>&) = nullptr;
 };
 
 }  // namespace syncopate

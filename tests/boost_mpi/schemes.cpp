@@ -36,7 +36,7 @@ using model = std::vector<std::vector<T>>;
 
 /// Empty tensors, tiny ones that share a bucket, and large ones.
 constexpr std::array<std::size_t, 9> sizes{0, 1, 5, 1000, 0, 3, 6000, 2, 0};
-const scheme_options small_buckets{.bucket_bytes = 64};
+constexpr scheme_options small_buckets{.bucket_bytes = 64};
 
 template <class T>
 model<T> start_weights() {

@@ -114,7 +114,7 @@ using model = std::vector<std::vector<float>>;
 using mixed_model = std::tuple<std::vector<float>, std::vector<double>>;
 
 constexpr sgd rule{.learning_rate = 0.125, .momentum = 0.5};
-const scheme_options small_buckets{.bucket_bytes = 8};
+constexpr scheme_options small_buckets{.bucket_bytes = 8};
 
 }  // namespace
 
