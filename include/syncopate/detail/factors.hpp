@@ -87,7 +87,10 @@ class factors {
     const std::span<T> block = own_of(gathered);
     std::ranges::fill(block, T(0));
     std::ranges::fill(exchanged, T(0));
-    std::ranges::transform(own.errors, block.begin(), [=](T error) { return error * samples; });
+    const T* const errors = own.errors.data();
+    T* const weighted = block.data();
+    for_each_element(own.errors.size(),
+                     [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { weighted[i] = errors[i] * samples; });
     if (!sharded_) {
       std::ranges::copy(own.activations, block.begin() + static_cast<std::ptrdiff_t>(rows_ * outputs_));
       return;
