@@ -99,12 +99,12 @@ void poll_with_nothing_in_flight(benchmark::State& state) {
 /// parameters: the ratio is that of the times.
 void agreement_between_ranks(benchmark::State& state) {
   const auto ranks = static_cast<std::size_t>(state.range(0));
-  std::vector<float> message(ranks * syncopate::detail::header_elements);
+  constexpr std::size_t length = syncopate::detail::header_elements;
+  std::vector<float> message(ranks * length);
   const std::span<float> all(message);
   const auto write = [&](std::size_t rank) {
-    syncopate::detail::coded_header<float>::write(
-        all.subspan(rank * syncopate::detail::header_elements, syncopate::detail::header_elements),
-        {3, syncopate::detail::calls::step, true, 32});
+    syncopate::detail::coded_header<float>::write(all.subspan(rank * length, length),
+                                                  {3, syncopate::detail::calls::step, true, 32});
   };
   for (std::size_t rank = 0; rank < ranks; ++rank) write(rank);
   model weights = tensors(1, million), gradients = weights;
@@ -112,12 +112,11 @@ void agreement_between_ranks(benchmark::State& state) {
   syncopate::detail::taking_turns turns;
   turns.add([&] {
     for (int repetition = 0; repetition < 100; ++repetition) {
-      std::fill(message.begin() + syncopate::detail::header_elements, message.end(), 0.F);
+      std::fill(message.begin() + length, message.end(), 0.F);
       write(0);
       for (std::size_t rank = 1; rank < ranks; ++rank)  // what the sum does
-        std::copy_n(all.begin(), syncopate::detail::header_elements,
-                    all.begin() + static_cast<std::ptrdiff_t>(rank * syncopate::detail::header_elements));
-      benchmark::DoNotOptimize(syncopate::detail::read_headers(std::span<const float>(all), 3));
+        std::copy_n(all.begin(), length, all.begin() + static_cast<std::ptrdiff_t>(rank * length));
+      benchmark::DoNotOptimize(syncopate::detail::read_headers(std::span<const float>(all), length, 3));
     }
   });
   turns.add([&] { scheme.step(weights, gradients); });

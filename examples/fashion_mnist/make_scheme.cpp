@@ -58,6 +58,8 @@ std::unique_ptr<any_scheme> make_scheme(const options& job, const scheme_descrip
                                   syncopate::periodic_delay{.period = period, .delay = delay}, dasgd_own_share));
   if (scheme.name == "local-sgd") return erase(syncopate::local_sgd(weights, communicator, rule, period));
   if (scheme.name == "factors") return make_factors_scheme(job, given, weights, communicator);
+  if (scheme.name == "lazy")
+    return erase(syncopate::lazy_sgd(weights, communicator, rule, {.longest_interval = period}, given));
   if (scheme.name == "sharded") return erase(syncopate::sharded_sgd(weights, communicator, rule, given));
   return erase(syncopate::synchronous_sgd(weights, communicator, rule, given));
 }

@@ -38,7 +38,7 @@ inline constexpr double dasgd_own_share = 0.25;
 inline constexpr std::int64_t default_delay = 1, default_period = 4;
 
 /// All schemes, in the order in which `--scheme all` runs them.
-inline constexpr std::array<scheme_description, 9> schemes = {{
+inline constexpr std::array<scheme_description, 10> schemes = {{
     {.name = "synchronous", .summary = "mean gradient of this step; nothing is hidden"},
     {.name = "layerwise",
      .summary = "synchronous, layer by layer: gradients travel during the rest of backward",
@@ -48,6 +48,10 @@ inline constexpr std::array<scheme_description, 9> schemes = {{
      .by_layer = true},
     {.name = "factors",
      .summary = "sharded; of fully connected layers activations and errors travel where that is less",
+     .by_layer = true},
+    {.name = "lazy",
+     .summary = "layer by layer; adds gradients up for as many steps as they agree, at most a period",
+     .has_period = true,
      .by_layer = true},
     {.name = "pseudo-synchronous",
      .summary = "commits the mean gradient of an earlier step",

@@ -20,7 +20,7 @@ function(fashion_mnist_refuses name code text)
     COMMAND ${CMAKE_COMMAND} -DCODE=${code} "-DTEXT=syncopate: .*${text}" -P ${fashion_mnist_tests}/expect.cmake --
             $<TARGET_FILE:fashion_mnist> ${ARGN})
 endfunction()
-fashion_mnist_refuses(unknown_scheme 2 "unknown scheme magic; known are synchronous, layerwise, sharded, factors, pseudo-synchronous, lookahead, od-sgd, dasgd, local-sgd, all"
+fashion_mnist_refuses(unknown_scheme 2 "unknown scheme magic; known are synchronous, layerwise, sharded, factors, lazy, pseudo-synchronous, lookahead, od-sgd, dasgd, local-sgd, all"
                       --scheme magic)
 fashion_mnist_refuses(unknown_option 2 "--magic" --magic)
 fashion_mnist_refuses(stray_word 2 "magic" magic)

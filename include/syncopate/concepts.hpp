@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "tensor.hpp"
+#include "training_signal.hpp"
 
 /// The page a policy author reads. A policy is a plain struct: `double` hyper-parameters and one member template, the
 /// formula for *one* parameter. The engine owns every vector and runs all formulas of a scheme in one pass over memory.
@@ -260,20 +261,55 @@ concept Averaging = Element<T> && std::copyable<A> &&
   a.absorb(weight, m, with);
 };
 
-/// Decides from step numbers alone, so that all ranks decide alike. Steps count from 0.
+/// Decides from step numbers, and from what all ranks know, so that all ranks decide alike. Steps count from 0.
 ///
 /// - `bool launches(std::int64_t step) const`: whether a message leaves at this step.
 /// - `bool due(std::int64_t launched, std::int64_t step) const`: whether the message of step `launched` has to be
 ///   absorbed at `step`. Messages are absorbed in the order in which they left.
 /// - `std::int64_t most_in_flight() const`: how many messages can be in flight between two steps at most.
-/// - `static constexpr bool launches_every_step = true;` where that is so. Averagings that send gradients demand it,
-///   since a gradient of a step without a message would be lost.
+/// - `static constexpr bool launches_every_step = true;` where that is so. Averagings that look ahead demand it. With
+///   others that send gradients, those of steps without a message are added to the next one.
+///
+/// One that learns from means, as `lazy_delay` does, has besides:
+///
+/// - `void observe(const training_signal&)`: is shown every mean once, in order, before the next step begins.
+/// - `static constexpr bool observes_gradients = true;` where it asks for norms of gradients.
+/// - `std::array<N, M> state() const` of numbers, and `void restore(const std::array<N, M>&)`, for checkpoints; the
+/// latter
+///   throws `checkpoint_error` where that is no state of such a policy.
 template <class D>
 concept DelayPolicy = std::copyable<D> && requires(const D& d, std::int64_t step) {
   { d.launches(step) } -> std::same_as<bool>;
   { d.due(step, step) } -> std::same_as<bool>;
   { d.most_in_flight() } -> std::same_as<std::int64_t>;
 };
+
+namespace detail {
+
+/// Whether a delay policy learns from means.
+template <class D>
+concept adapts = requires(D& d, const training_signal& signal) {
+  d.observe(signal);
+  d.restore(d.state());
+};
+
+template <class D>
+inline constexpr bool declares_launches_every_step = [] {
+  if constexpr (requires { D::launches_every_step; })
+    return bool{D::launches_every_step};
+  else
+    return false;
+}();
+
+template <class D>
+inline constexpr bool observes_gradients = [] {
+  if constexpr (requires { D::observes_gradients; })
+    return bool{D::observes_gradients};
+  else
+    return false;
+}();
+
+}  // namespace detail
 
 /// An operation in flight, which owns its completion. Movable, not copyable.
 ///

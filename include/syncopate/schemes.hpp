@@ -10,6 +10,7 @@
 #include "averaging/sharded_averaging.hpp"
 #include "averaging/weight_averaging.hpp"
 #include "delays/fixed_delay.hpp"
+#include "delays/lazy_delay.hpp"
 #include "delays/periodic_delay.hpp"
 #include "delays/warm_up.hpp"
 #include "merges/blend.hpp"
@@ -37,6 +38,14 @@ template <class W, class C, class Rule>
 auto sharded_sgd(W&& weights, C communicator, Rule rule, const scheme_options& options = {}) {
   return update_scheme{weights, std::move(communicator), fixed_delay{0},
                        sharded_averaging{gradient_averaging{no_prediction{}, rule}}, options};
+}
+
+/// Lazy averaging (Lee et al., J. Parallel and Distributed Computing 159, 2022): gradients are added up for some steps
+/// before ranks average them, for the more steps the better they agree; see `lazy_delay`. With `periodic_delay` in its
+/// place it is gradient accumulation.
+template <class W, class C, class Rule>
+auto lazy_sgd(W&& weights, C communicator, Rule rule, lazy_delay delay = {}, const scheme_options& options = {}) {
+  return update_scheme{weights, std::move(communicator), delay, gradient_averaging{no_prediction{}, rule}, options};
 }
 
 /// Pseudo-synchronous SGD (Wen et al., Int. J. Parallel Programming 2024): each step applies the mean gradient of

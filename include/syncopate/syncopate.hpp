@@ -21,6 +21,7 @@
 #include "communicators/loopback.hpp"
 #include "concepts.hpp"
 #include "delays/fixed_delay.hpp"
+#include "delays/lazy_delay.hpp"
 #include "delays/periodic_delay.hpp"
 #include "delays/warm_up.hpp"
 #include "error.hpp"

@@ -15,6 +15,9 @@ struct training_signal {
   /// ‖mean of the gradients‖², and the mean of ranks' ‖gradient‖², weighted by samples; 0 unless
   /// `scheme_options::observes_gradients`.
   double square_of_mean = 0, mean_of_squares = 0;
+  /// Where gradients of several steps travel together, as their sum: means likewise of ranks' ‖gradient of the last of
+  /// these steps‖² and ‖sum of the earlier ones‖².
+  double latest_squares = 0, earlier_squares = 0;
 };
 
 }  // namespace syncopate

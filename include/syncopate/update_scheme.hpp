@@ -102,12 +102,8 @@ class update_scheme {
     return true;
   }
 
-  static consteval bool launches_every_step() {
-    if constexpr (requires { D::launches_every_step; })
-      return D::launches_every_step;
-    else
-      return false;
-  }
+  static constexpr bool launches_every_step = detail::declares_launches_every_step<D>;
+  static constexpr bool adapts = detail::adapts<D>;
 
  public:
   /// Collective. Fixes the layout, makes every rank start from rank 0's weights, and allocates all memory.
@@ -161,7 +157,7 @@ class update_scheme {
     });
     auto& first = std::get<0>(lanes_);
     if (tensors_.empty())
-      first.buckets.emplace_back(std::vector<detail::piece>{}, facts.most_in_flight, rank(), size());
+      first.buckets.emplace_back(std::vector<detail::piece>{}, facts.most_in_flight, rank(), size(), observes());
     order_buckets();
     known_.reserve(static_cast<std::size_t>(facts.most_in_flight) + 1);
   }
@@ -181,6 +177,10 @@ class update_scheme {
   /// ranks. A rank may have none, and its gradient is not looked at then; if no rank has any, nothing is absorbed. A
   /// total that is no power of two costs one more pass over the message. Hyper-parameters in force are those at the
   /// moment when a mean is absorbed.
+  ///
+  /// Averagings that send gradients may have a delay policy that launches no message at some steps: what these
+  /// contribute travels with the next message, as a sum over steps, so that a mean is worth as many steps of a learning
+  /// rate. A rank's weight in it is then the mean of its `samples`.
   ///
   /// Throws `layout_error` where tensors have other sizes than at construction or share memory, `configuration_error`
   /// for hyper-parameters that make no sense any more, `usage_error` after `finish`; nothing has happened then. On all
@@ -222,13 +222,18 @@ class update_scheme {
   ///
   /// Weights change in `before_forward` and `end_step` only: backward still reads them. `weights` and gradients have to
   /// stay where they are until `end_step`, and weights until the next `begin_step` or `finish`. Throws as `step` does,
-  /// `non_finite_error` at the next `before_forward`.
+  /// `non_finite_error` at the next `before_forward`. With a delay policy that learns from means (`lazy_delay`),
+  /// `begin_step` waits for all layers, and throws that, since what has arrived decides what is to leave.
   template <class W>
   void begin_step(W&& weights, double samples = 1) {
     check_model<W>();
     guarded([&] {
       prepare("begin_step", weights, samples);
       disjoint_.check();
+      if constexpr (adapts) {
+        settle();
+        refuse();
+      }
       begin(detail::calls::step, samples);
       state_.begin_step();
     });
@@ -335,7 +340,7 @@ class update_scheme {
       bind_weights(weights);
       constexpr std::int64_t most = 1 << 20;
       for (std::int64_t launched = clock_; !tick_of_join();)
-        if (delay_.launches(clock_ - 1))
+        if (now_.launches)
           launched = clock_;
         else if (clock_ - launched > most)
           throw usage_error("syncopate: ranks cannot join, since the delay policy launches no message in " +
@@ -403,8 +408,11 @@ class update_scheme {
       detail::put(archive, at_fault_);
       detail::put(archive, signal_.step);
       detail::put(archive, signal_.ranks);
-      for (const double number : {signal_.samples, signal_.loss, signal_.square_of_mean, signal_.mean_of_squares})
+      for (const double number : {signal_.samples, signal_.loss, signal_.square_of_mean, signal_.mean_of_squares,
+                                  signal_.latest_squares, signal_.earlier_squares})
         detail::put(archive, number);
+      if constexpr (adapts)
+        for (const auto number : delay_.state()) detail::put(archive, number);
       for_each_bucket([&](auto& bucket, auto&) { bucket.save(archive, measured_); });
       for_each_lane([&](auto& lane) {
         for (const auto elements : lane.readable) detail::put(archive, elements);
@@ -578,9 +586,12 @@ class update_scheme {
       return (complain<typename Lane::element>() && ...);
     }(std::type_identity<lanes>{}));
     static_assert(
-        ranks_differ || launches_every_step(),
-        "syncopate: an averaging of gradients needs a delay policy that launches at every step (fixed_delay), "
-        "since a gradient of a step without a message would be lost");
+        !predicts_ahead || launches_every_step,
+        "syncopate: an averaging that looks ahead needs a delay policy that launches at every step (fixed_delay), "
+        "since it looks ahead over messages in flight, not over what has not left yet");
+    static_assert(!ranks_differ || !detail::observes_gradients<D>,
+                  "syncopate: this delay policy learns from gradients, so it needs an averaging that sends gradients, "
+                  "not weights");
   }
 
   template <class W>
@@ -592,7 +603,7 @@ class update_scheme {
     options_.validate();
     if (ranks_differ && clips_after())
       throw configuration_error("syncopate: a mean of weights has no gradient's norm: clip before_averaging");
-    if (ranks_differ && options_.observes_gradients)
+    if (ranks_differ && observes())
       throw configuration_error("syncopate: observes_gradients needs an averaging that sends gradients, not weights");
     detail::validate(delay_);
     detail::for_each_policy(averaging_, [](const auto& policy) { detail::validate(policy); });
@@ -629,8 +640,14 @@ class update_scheme {
     at_fault_ = detail::get<bool>(archive);
     signal_.step = detail::get<std::int64_t>(archive);
     signal_.ranks = detail::get<int>(archive);
-    for (double* const number : {&signal_.samples, &signal_.loss, &signal_.square_of_mean, &signal_.mean_of_squares})
+    for (double* const number : {&signal_.samples, &signal_.loss, &signal_.square_of_mean, &signal_.mean_of_squares,
+                                 &signal_.latest_squares, &signal_.earlier_squares})
       *number = detail::get<double>(archive);
+    if constexpr (adapts) {
+      auto state = delay_.state();
+      for (auto& number : state) number = detail::get<std::remove_cvref_t<decltype(number)>>(archive);
+      delay_.restore(state);
+    }
     for_each_bucket([&](auto& bucket, auto&) { bucket.load(archive, clock_); });
     std::optional<std::pair<std::int64_t, std::int64_t>> first;
     for_each_bucket([&](auto& bucket, auto&) {
@@ -739,7 +756,7 @@ class update_scheme {
     const auto close = [&] {
       if (pieces.empty()) return;
       std::ranges::reverse(pieces);
-      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, rank(), size());
+      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, rank(), size(), observes());
       lane.buckets.back().start(lane.weights);
       bytes = 0;
     };
@@ -795,8 +812,10 @@ class update_scheme {
                            std::to_string(layer.outputs) + ", alone or with a bias");
       if (ranks_differ || detail::any_keeps_own<A> || detail::any_keeps_weights<A>)
         throw configuration_error(of + " needs an averaging and policies that use the mean gradient alone");
-      if (clips_before() || options_.observes_gradients)
+      if (clips_before() || observes())
         throw configuration_error(of + " has no gradient of one rank whose norm could be bounded or observed");
+      if (!launches_every_step)
+        throw configuration_error(of + " needs a delay policy that launches at every step: factors cannot be added up");
       if (!ShardingCommunicator<C, typename std::tuple_element_t<0, lanes>::element>)
         throw configuration_error(of + " needs a ShardingCommunicator");
       factored_.push_back(
@@ -823,7 +842,7 @@ class update_scheme {
       pieces.push_back({tensor, lane.weights[tensor].size()});
     f.place = lane.buckets.size();
     lane.buckets.emplace_back(
-        pieces, most_in_flight, rank(), size(),
+        pieces, most_in_flight, rank(), size(), observes(),
         detail::factors(f.layer, has_bias, f.choice.exchange == factor_exchange::sharded, rank(), size()),
         options_.product);
     lane.buckets.back().start(lane.weights);
@@ -936,21 +955,25 @@ class update_scheme {
   }
 
   void begin(detail::calls call, double samples) {
+    const bool launches = delay_.launches(clock_);
     const bool checks = options_.non_finite_gradients != non_finite::ignore;
     now_ = {.step = clock_,
             .call = call,
             .samples = samples,
             .loss = std::exchange(loss_, 0),
-            .squares = 0,
-            .observes = options_.observes_gradients,
-            .check = checks,
+            .squares = {},
+            .observes = observes(),
+            .check = checks && (launches || ranks_differ),
             .at_fault = at_fault_,
             .at_once = false,
             .moves = true,
-            .launches = delay_.launches(clock_)};
+            .launches = launches};
     departed_ = 0;
     layers_.expect_gradients();
   }
+
+  /// Whether norms of gradients are.
+  bool observes() const { return options_.observes_gradients || detail::observes_gradients<D>; }
 
   bool clips_after() const { return options_.clips() && options_.clip == clipping::after_averaging; }
   bool clips_before() const { return options_.clips() && options_.clip == clipping::before_averaging; }
@@ -1137,9 +1160,11 @@ class update_scheme {
         squares += bucket.squares_of_sum(message);
         if (number + 1 < order_.size()) return;
         const detail::agreed_headers said = bucket.headers(message);
-        signal_ = {bucket.step_of(message), said.samples, said.contributors, said.loss, 0, said.squares};
+        signal_ = {bucket.step_of(message), said.samples,        said.contributors,   said.loss, 0,
+                   said.squares.all,        said.squares.latest, said.squares.earlier};
       });
     signal_.square_of_mean = squares / (signal_.samples * signal_.samples);
+    if constexpr (adapts) delay_.observe(std::as_const(signal_));
   }
 
   /// Where ranks share the work: absorbs what is due of the next bucket, and starts to hand out this rank's part of its
@@ -1190,8 +1215,8 @@ class update_scheme {
     const std::int64_t message = bucket.messages().second;
     receive(number, message);
     const mean_facts mean = facts_of(message);
-    const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable,
-                                      options_.observes_gradients, due(), lane.weights);
+    const bool counts = bucket.absorb(landing_averaging_, landing_, mean.samples, mean.shrink, mean.usable, observes(),
+                                      due(), lane.weights);
     if (mean.usable && mean.samples > 0) signalled_ = std::max(signalled_, message);
     if (number + 1 < order_.size()) return;
     if (counts) ++measured_.taken.absorbed;

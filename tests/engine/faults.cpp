@@ -41,28 +41,34 @@ TEST_CASE("Ranks that call different things get the same error", "[engine][fault
 TEST_CASE("A header says everything, and shows when it was altered", "[engine][faults]") {
   using detail::calls;
   const std::int64_t step = GENERATE(0, 1, 1048575, 1048576, 1048577, std::int64_t{1} << 40);
-  std::vector<float> sum(3 * 2 * detail::header_elements);
+  const std::size_t length = GENERATE(detail::header_elements, detail::observing_header_elements);
+  std::vector<float> sum(6 * length);
   const std::span<float> all(sum);
-  const auto place = [&](std::size_t rank) {
-    return all.subspan(rank * detail::header_elements, detail::header_elements);
-  };
+  const auto place = [&](std::size_t rank) { return all.subspan(rank * length, length); };
   for (std::size_t rank = 0; rank < 6; ++rank)
-    detail::coded_header<float>::write(place(rank), {step, rank == 4 ? calls::join : calls::step, rank != 5, 2.5});
+    detail::coded_header<float>::write(place(rank),
+                                       {step, rank == 4 ? calls::join : calls::step, rank != 5, 2.5, 3, {7, 6, 5}});
 
-  const auto said = detail::read_headers(std::span<const float>(all), step);
+  const auto said = detail::read_headers(std::span<const float>(all), length, step);
   CHECK(said.samples == 15);
+  CHECK(said.loss == 3);
+  if (length > detail::header_elements) {
+    CHECK(said.squares.all == 7);
+    CHECK(said.squares.latest == 6);
+    CHECK(said.squares.earlier == 5);
+  }
   CHECK_FALSE(said.all_joined);
   CHECK(said.not_finite_rank == 5);
 
   detail::coded_header<float>::write(place(1), {step + 3, calls::step, true, 1});
-  CHECK_THROWS_WITH(detail::read_headers(std::span<const float>(all), step),
+  CHECK_THROWS_WITH(detail::read_headers(std::span<const float>(all), length, step),
                     "syncopate: ranks called different things: ranks 0, 2, 3, 5: step " + std::to_string(step) +
                         "; rank 1: step " + std::to_string(step + 3) + "; rank 4: join or finish at step " +
                         std::to_string(step));
-  for (std::size_t element = 0; element < detail::header_elements; ++element) {
+  for (std::size_t element = 0; element < length; ++element) {
     auto altered = sum;
-    altered[2 * detail::header_elements + element] += 1;
-    CHECK_THROWS_WITH(detail::read_headers(std::span<const float>(altered), step),
+    altered[2 * length + element] += 1;
+    CHECK_THROWS_WITH(detail::read_headers(std::span<const float>(altered), length, step),
                       "syncopate: the header that rank 2 sent with its message of about step " + std::to_string(step) +
                           " arrived damaged");
   }

@@ -21,7 +21,8 @@ std::map<std::string, maker<W>> named_schemes() {
           {"od_sgd with a local rule", compiled::od_sgd<W>(rule, local_rule, 3)},
           {"dasgd", compiled::dasgd<W>(rule)},
           {"local_sgd", compiled::local_sgd<W>(rule, 2)},
-          {"sharded_sgd", compiled::sharded_sgd<W>(rule)}};
+          {"sharded_sgd", compiled::sharded_sgd<W>(rule)},
+          {"lazy_sgd", compiled::lazy_sgd<W>(rule)}};
 }
 
 }  // namespace support

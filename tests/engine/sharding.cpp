@@ -153,15 +153,16 @@ TEST_CASE("Work is shared at a delay, too, by parts with policies that know more
 TEST_CASE("What ranks say is summed for each block, and gathered", "[engine][sharding]") {
   using detail::calls;
   const std::int64_t step = GENERATE(0, 15, 16, std::int64_t{1} << 40);
-  constexpr std::size_t stride = 3 + detail::block_header_elements;
-  std::array<float, 4 * stride> message{};
+  const std::size_t header = GENERATE(detail::header_elements, detail::observing_header_elements),
+                    length = header + detail::block_sums, stride = 3 + length;
+  std::vector<float> message(4 * stride);
   const auto header_in = [&](auto& where, std::size_t block) {
-    return std::span<float>(where).subspan(block * stride + 3, detail::block_header_elements);
+    return std::span<float>(where).subspan(block * stride + 3, length);
   };
   const auto own = [&](std::size_t rank) {
     return detail::header{step, rank == 3 ? calls::join : calls::step, rank != 2, rank == 3 ? 0 : 2.5};
   };
-  std::array<float, detail::block_header_elements> sum{}, one{};
+  std::vector<float> sum(length), one(length);
   for (std::size_t rank = 0; rank < 4; ++rank) {
     detail::write_summed_header(std::span<float>(one), own(rank));
     std::ranges::transform(sum, one, sum.begin(), std::plus());
@@ -171,7 +172,7 @@ TEST_CASE("What ranks say is summed for each block, and gathered", "[engine][sha
   CHECK_FALSE(summed.all_joined);
   CHECK(summed.not_finite_rank >= 0);
   const auto read = [&](auto& from) {
-    return detail::read_gathered_headers(std::span<const float>(from).subspan(3), stride, 4, step);
+    return detail::read_gathered_headers(std::span<const float>(from).subspan(3), header, stride, 4, step);
   };
   for (std::size_t rank = 0; rank < 4; ++rank)
     detail::write_gathered_header(header_in(message, rank), own(rank), summed, 7);
@@ -183,7 +184,7 @@ TEST_CASE("What ranks say is summed for each block, and gathered", "[engine][sha
   detail::write_summed_header(std::span<float>(one), {step + 1, calls::step, true, 1});
   std::ranges::transform(elsewhere, one, elsewhere.begin(), std::plus());
   CHECK(detail::read_summed_header(std::span<const float>(elsewhere), 5).samples == 0);
-  for (std::size_t element = 0; element < detail::header_elements + 2; ++element) {
+  for (std::size_t element = 0; element < header + 2; ++element) {
     auto altered = message;
     header_in(altered, 1)[element] += 1;
     CHECK_THROWS_WITH(read(altered),

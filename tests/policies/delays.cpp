@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <syncopate/delays/fixed_delay.hpp>
+#include <syncopate/delays/lazy_delay.hpp>
 #include <syncopate/delays/periodic_delay.hpp>
 #include <syncopate/delays/warm_up.hpp>
 #include <utility>
@@ -13,6 +16,9 @@ using namespace syncopate;
 static_assert(DelayPolicy<fixed_delay> && DelayPolicy<periodic_delay>);
 static_assert(DelayPolicy<warm_up<fixed_delay>> && DelayPolicy<warm_up<periodic_delay>>);
 static_assert(DelayPolicy<warm_up<warm_up<fixed_delay>>>);
+static_assert(DelayPolicy<lazy_delay> && DelayPolicy<warm_up<lazy_delay>>);
+static_assert(detail::adapts<lazy_delay> && detail::adapts<warm_up<lazy_delay>>);
+static_assert(!detail::adapts<fixed_delay> && !detail::adapts<warm_up<periodic_delay>>);
 
 template <class D>
 constexpr bool launches_every_step = requires {
@@ -120,4 +126,44 @@ TEST_CASE("a warm-up is synchronous, and then counts from zero", "[delay]") {
 
 TEST_CASE("warm-ups nest: their steps add up", "[delay]") {
   CHECK(run(warm_up{3, warm_up{4, fixed_delay{2}}}).absorbed == run(warm_up{7, fixed_delay{2}}).absorbed);
+}
+
+TEST_CASE("a lazy delay grows where angle and size allow it, and shrinks where neither does", "[delay]") {
+  const auto after = [](std::int64_t interval, double latest, double earlier, double all) {
+    lazy_delay policy{.longest_interval = 4, .interval = interval, .newest = 9};
+    policy.observe(
+        {.step = 9 + interval, .mean_of_squares = all, .latest_squares = latest, .earlier_squares = earlier});
+    CHECK(policy.newest == 9 + interval);
+    for (std::int64_t step = 0; step < 40; ++step)
+      CHECK(policy.launches(step) == (step > policy.newest && (step - policy.newest) % policy.interval == 0));
+    return policy.interval;
+  };
+  CHECK(after(1, 2, 0, 2) == 2);    // a single gradient agrees with itself
+  CHECK(after(2, 1, 1, 2) == 3);    // orthogonal ones
+  CHECK(after(2, 1, 4, 9) == 3);    // of one direction
+  CHECK(after(4, 1, 9, 16) == 4);   // the longest interval
+  CHECK(after(2, 1, 1, 1.9) == 1);  // apart, and short
+  CHECK(after(3, 1, 4, 3.5) == 3);  // apart, but long
+  CHECK(after(3, 1, 0.5, 2) == 3);  // not apart, but short
+  CHECK(after(1, 2, 0, 1) == 1);    // the shortest
+  CHECK(after(3, 0, 4, 4) == 3);    // nobody had samples in the last step
+  CHECK(after(3, NAN, 4, 4) == 3);
+}
+
+TEST_CASE("a lazy delay's state is restored, unless it is damaged", "[delay]") {
+  const lazy_delay policy{.longest_interval = 5, .interval = 3, .newest = 17};
+  lazy_delay other{.longest_interval = 5};
+  other.restore(policy.state());
+  CHECK(other.interval == 3);
+  CHECK(other.newest == 17);
+  for (const std::array<std::int64_t, 2> damaged : {std::array<std::int64_t, 2>{0, 3}, {6, 3}, {2, -2}})
+    CHECK_THROWS_WITH(other.restore(damaged),
+                      "syncopate: the checkpoint is damaged: it holds no state of such a lazy_delay");
+}
+
+TEST_CASE("a lazy delay refuses intervals that are none", "[delay]") {
+  CHECK_NOTHROW(lazy_delay{}.validate());
+  CHECK_THROWS_AS(lazy_delay{.longest_interval = 0}.validate(), configuration_error);
+  CHECK_THROWS_WITH((lazy_delay{.longest_interval = 2, .interval = 3}.validate()),
+                    Catch::StartsWith("syncopate: lazy_delay.interval must be a whole number from 1 to 2"));
 }

@@ -24,6 +24,7 @@ DEFINE(od_sgd, syncopate::od_sgd)
 DEFINE(dasgd, syncopate::dasgd)
 DEFINE(local_sgd, syncopate::local_sgd)
 DEFINE(sharded_sgd, syncopate::sharded_sgd)
+DEFINE(lazy_sgd, syncopate::lazy_sgd)
 #undef DEFINE
 
 }  // namespace compiled

@@ -19,6 +19,10 @@ COMPILE(pseudo_synchronous_sgd, sgd, exponential_smoothing, int)
 COMPILE(pseudo_synchronous_sgd, sgd, linear_extrapolation)
 COMPILE_FOR(mixed_model, pseudo_synchronous_sgd, sgd)
 
+COMPILE(lazy_sgd, sgd)
+COMPILE_FOR(mixed_model, lazy_sgd, sgd)
+
+COMPILE(scheme, periodic_delay, gradient_averaging<delay_compensation, adamw>)
 COMPILE(scheme, delay, gradient_averaging<no_prediction, sgd>)
 COMPILE(scheme, delay, gradient_averaging<exponential_smoothing, sgd>)
 COMPILE(scheme, delay, gradient_averaging<exponential_smoothing, adamw>)

@@ -35,5 +35,7 @@ template <class W, class... Arguments>
 support::maker<W> local_sgd(Arguments... arguments);
 template <class W, class... Arguments>
 support::maker<W> sharded_sgd(Arguments... arguments);
+template <class W, class... Arguments>
+support::maker<W> lazy_sgd(Arguments... arguments);
 
 }  // namespace compiled

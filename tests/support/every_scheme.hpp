@@ -10,6 +10,7 @@
 #include "syncopate/averaging/sharded_averaging.hpp"
 #include "syncopate/averaging/weight_averaging.hpp"
 #include "syncopate/delays/fixed_delay.hpp"
+#include "syncopate/delays/lazy_delay.hpp"
 #include "syncopate/delays/periodic_delay.hpp"
 #include "syncopate/delays/warm_up.hpp"
 #include "syncopate/merges/blend.hpp"
@@ -55,6 +56,11 @@ named_makers<W> every_scheme() {
       {"sharded_sgd", compiled::sharded_sgd<W>(other_rule)},
       {"sharded, delayed",
        compiled::scheme<W>(delayed(1, 2), sharded_averaging{gradient_averaging{delay_compensation{}, rule}})},
+      {"lazy_sgd", compiled::lazy_sgd<W>(rule)},
+      {"lazy, sharded", compiled::scheme<W>(lazy_delay{.longest_interval = 3},
+                                            sharded_averaging{gradient_averaging{no_prediction{}, rule}})},
+      {"accumulated, late", compiled::scheme<W>(periodic_delay{.period = 3, .delay = 2},
+                                                gradient_averaging{delay_compensation{}, other_rule})},
       {"delta merge", compiled::scheme<W>(periodic_delay{.period = 3, .delay = 3},
                                           weight_averaging{two_parameter_merge{}, other_rule})},
   };

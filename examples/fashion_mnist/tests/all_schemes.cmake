@@ -4,7 +4,7 @@
 # the order does not matter, so both have to give the same numbers to the last bit.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
-set(schemes synchronous layerwise sharded factors pseudo-synchronous lookahead od-sgd dasgd local-sgd)
+set(schemes synchronous layerwise sharded factors lazy pseudo-synchronous lookahead od-sgd dasgd local-sgd)
 run(${DIRECTORY}/threads.json ${PROGRAM} --scheme all --ranks 2 ${OPTIONS} --link-gbit 100)
 set(threads "${json}")
 if(MPIRUN)

@@ -6,7 +6,9 @@ namespace syncopate {
 
 /// Ranks average gradients, and each mean advances the weights for good: synchronous SGD at delay 0, pseudo-synchronous
 /// SGD (Wen et al., Int. J. Parallel Programming 2024) at delay 1. A mean that is late is first handed to the
-/// predictor. Weights are bitwise equal on all ranks at every step.
+/// predictor. Weights are bitwise equal on all ranks at every step. With a delay policy that launches no message at
+/// some steps, gradients are accumulated: with `periodic_delay{4, 0}`, say, four steps are one of a batch four times as
+/// large, and the mean's sum over these steps is what advances the weights.
 template <class Predictor, class Rule>
 struct gradient_averaging {
   Predictor predictor;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "../concepts.hpp"
 #include "../detail/validate.hpp"
@@ -15,18 +16,22 @@ struct warm_up {
   std::int64_t steps = 0;
   Then then{};
 
-  static constexpr bool launches_every_step = [] {
-    if constexpr (requires { Then::launches_every_step; })
-      return bool{Then::launches_every_step};
-    else
-      return false;
-  }();
+  static constexpr bool launches_every_step = detail::declares_launches_every_step<Then>;
+  static constexpr bool observes_gradients = detail::observes_gradients<Then>;
 
   constexpr bool launches(std::int64_t step) const { return step < steps || then.launches(step - steps); }
   constexpr bool due(std::int64_t launched, std::int64_t step) const {
     return launched < steps || then.due(launched - steps, step - steps);
   }
   constexpr std::int64_t most_in_flight() const { return then.most_in_flight(); }
+
+  /// What `then` learns from is what follows the warm-up.
+  void observe(training_signal signal) requires detail::adapts<Then> {
+    signal.step -= steps;
+    if (signal.step >= 0) then.observe(std::as_const(signal));
+  }
+  auto state() const requires detail::adapts<Then> { return then.state(); }
+  void restore(const auto& state) requires detail::adapts<Then> { then.restore(state); }
 
   /// Throws `configuration_error` unless steps ≥ 0, and what `then` throws.
   void validate() const {

@@ -17,7 +17,8 @@
 /// block.
 namespace syncopate::detail {
 
-inline constexpr std::size_t block_header_elements = header_elements + 3;  ///< at the end of each block
+/// Elements that a block ends with besides a rank's header; and all of them, where nothing is observed of gradients.
+inline constexpr std::size_t block_sums = 3, block_header_elements = header_elements + block_sums;
 
 /// Writes what is summed. Small whole numbers, which a float adds up exactly for up to 2^16 ranks.
 template <Element T>
@@ -52,31 +53,33 @@ T coded_flags(const agreed_headers& headers) {
 template <Element T>
 void write_gathered_header(std::span<T> elements, const header& own, const agreed_headers& read,
                            double squares_of_sum) {
-  coded_header<T>::write(elements.first(header_elements), own);
-  const std::span<T> rest = elements.subspan(header_elements);
+  const std::size_t length = elements.size() - block_sums;
+  coded_header<T>::write(elements.first(length), own);
+  const std::span<T> rest = elements.subspan(length);
   rest[0] = static_cast<T>(read.samples);
   rest[1] = coded_flags<T>(read);
   rest[2] = static_cast<T>(squares_of_sum);
 }
 
-/// The sum of squares of all blocks.
+/// The sum of squares of all blocks; arguments as of `read_headers`.
 template <Element T>
-double read_squares_of_sum(std::span<const T> first, std::size_t stride, int ranks) {
+double read_squares_of_sum(std::span<const T> first, std::size_t length, std::size_t stride, int ranks) {
   double sum = 0;
   for (int rank = 0; rank < ranks; ++rank)
-    sum += static_cast<double>(first[static_cast<std::size_t>(rank) * stride + header_elements + 2]);
+    sum += static_cast<double>(first[static_cast<std::size_t>(rank) * stride + length + 2]);
   return sum;
 }
 
 /// Reads the headers of all blocks, `stride` elements apart. Throws as `read_headers` does, and where a rank was given
 /// other sums than those of what the ranks say.
 template <Element T>
-agreed_headers read_gathered_headers(std::span<const T> first, std::size_t stride, int ranks, std::int64_t step) {
-  const agreed_headers agreed = read_headers(first, stride, static_cast<std::size_t>(ranks), step);
+agreed_headers read_gathered_headers(std::span<const T> first, std::size_t length, std::size_t stride, int ranks,
+                                     std::int64_t step) {
+  const agreed_headers agreed = read_headers(first, length, stride, static_cast<std::size_t>(ranks), step);
   // Sums of whole numbers are exact; others may have been rounded in different orders.
   const double slack = agreed.whole_samples ? 0 : 1e-6 * ranks * agreed.samples;
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::span<const T> sums = first.subspan(static_cast<std::size_t>(rank) * stride + header_elements);
+    const std::span<const T> sums = first.subspan(static_cast<std::size_t>(rank) * stride + length);
     if (!(std::abs(static_cast<double>(sums[0]) - agreed.samples) <= slack) || sums[1] != coded_flags<T>(agreed))
       throw communication_error("syncopate: the header that rank " + std::to_string(rank) +
                                 " received with its block of the message of step " + std::to_string(step) +

@@ -58,15 +58,28 @@ struct message {
 struct departure {
   std::int64_t step;
   calls call;
-  double samples;  ///< 0: the gradient is not looked at, and the rank contributes zeros
-  double loss;     ///< of the mini-batch
-  double squares;  ///< of the gradient's elements that have left before
-  bool observes;   ///< whether these are wanted
-  bool check;      ///< whether contributions are looked at for infinities and NaN
-  bool at_fault;   ///< whether a local move was left out for one
-  bool at_once;    ///< whether the message is due at the same step
-  bool moves;      ///< whether the local move happens in this call, if the averaging has one
-  bool launches;   ///< whether the message leaves in this call
+  double samples;            ///< 0: the gradient is not looked at, and the rank contributes zeros
+  double loss;               ///< of the mini-batch
+  observed_squares squares;  ///< of what has left before
+  bool observes;             ///< whether these are wanted
+  bool check;                ///< whether contributions are looked at for infinities and NaN
+  bool at_fault;             ///< whether a local move was left out for one
+  bool at_once;              ///< whether the message is due at the same step
+  bool moves;                ///< whether the local move happens in this call, if the averaging has one
+  bool launches;             ///< whether the message leaves in this call
+};
+
+/// What this rank has put into the message that leaves next.
+struct collected {
+  std::int64_t steps = 0;  ///< in which it had samples
+  double samples = 0;      ///< of them all
+  double loss = 0;         ///< their mean
+
+  void add(double more, double of_loss) {
+    ++steps;
+    samples += more;
+    loss += (of_loss - loss) * (more / samples);
+  }
 };
 
 /// A tensor's place in its bucket, or, where ranks share the work, that of a part of it in one rank's block.
@@ -107,16 +120,19 @@ class bucket {
  public:
   /// `most_in_flight` messages can be in flight between two steps.
   /// With `of_layer` the tensors are those of a layer whose factors travel, and `product` multiplies them.
-  bucket(std::span<const piece> tensors, std::int64_t most_in_flight, int rank, int ranks,
+  bucket(std::span<const piece> tensors, std::int64_t most_in_flight, int rank, int ranks, bool observes,
          std::optional<factors> of_layer = {}, const matrix_product& product = {})
-      : ranks_(ranks), factors_(std::move(of_layer)), product_(product) {
+      : ranks_(ranks),
+        header_(observes ? observing_header_elements : header_elements),
+        factors_(std::move(of_layer)),
+        product_(product) {
     shared_ = sharded && !(factors_ && !factors_->sharded());
     std::size_t elements = 0;
     for (const piece& tensor : tensors) elements += tensor.size;
     const std::size_t blocks = shared_ ? static_cast<std::size_t>(ranks) : 1;
     const std::size_t own = shared_ ? static_cast<std::size_t>(rank) : 0;
     size_ = factors_ ? factors_->part() : (elements + blocks - 1) / blocks;
-    stride_ = size_ + (shared_ ? block_header_elements : header_elements * static_cast<std::size_t>(ranks));
+    stride_ = size_ + (shared_ ? header_ + block_sums : header_ * static_cast<std::size_t>(ranks));
     first_ = own * stride_;
     std::size_t groups = 0;
     const auto add = [&](std::size_t block, piece p) {
@@ -210,29 +226,41 @@ class bucket {
     return in_flight() > others && due(at(absorbed_ + others).said.step);
   }
 
-  /// The local move of one step, and the message. Reads gradients, which may be overwritten afterwards. Not inlined, as
-  /// `absorb`: what a compiler has to say of formulas' loops it says of this header, not of a user's function.
-  /// Whether the contribution was finite, as far as it was looked at.
+  /// The local move of one step, and the message. Where a step has no message, what it contributes is added to the next
+  /// one, unless each rank's weights have moved by it already. Reads gradients, which may be overwritten afterwards.
+  /// Not inlined, as `absorb`: what a compiler has to say of formulas' loops it says of this header, not of a user's
+  /// function. Whether the contribution was finite, as far as it was looked at.
   SYNCOPATE_NEVER_INLINE bool leave(const A& averaging, C& communicator, departure& now,
                                     std::span<const std::span<T>> weights,
                                     std::span<const std::span<const T>> gradients, measurement& measured) {
     const bool moves = advances<A, T> && now.moves && now.samples > 0;
-    if (!moves && !now.launches) return true;
+    if (advances<A, T> && !moves && !now.launches) return true;
     if (now.launches && in_flight() == static_cast<std::int64_t>(ring_.size()))
       throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
     slot& out = at(launched_);
     finiteness<T> seen;
-    if (now.samples > 0 && !factors_) depart(averaging, moves, now, weights, gradients, out, seen);
-    if (now.samples > 0 && factors_) pack(now, out, seen);
+    const bool observes = now.launches && now.observes;
+    const double earlier = observes && collected_.steps > 0 ? sum_of_squares_sent(out) : 0;
+    if (now.samples > 0) {
+      if (factors_)
+        pack(now, out, seen);
+      else if (collected_.steps > 0)
+        add(averaging, static_cast<T>(now.samples), weights, gradients, out);
+      else
+        depart(averaging, moves, now, weights, gradients, out, seen);
+      collected_.add(now.samples, now.loss);
+    }
     if (moves) ++advanced_;
+    const collected sent = advances<A, T> || now.launches ? std::exchange(collected_, {}) : collected{};
     if (!now.launches) return true;
-    const bool contributes = now.samples > 0 && seen.all_finite();
+    if (now.check && sent.steps > (now.samples > 0 ? 1 : 0)) look_at_all(out, seen);
+    const bool contributes = sent.steps > 0 && seen.all_finite();
     if (!contributes) contribute_nothing(averaging, weights, out);
     out.said = {now.step, now.call, seen.all_finite() && !now.at_fault};
     if (contributes) {
-      if (now.observes) now.squares += sum_of_squares_sent(out, now.samples);
-      out.said.samples = now.samples;
-      out.said.loss = now.loss;
+      out.said.samples = sent.samples / static_cast<double>(sent.steps);
+      out.said.loss = sent.loss;
+      if (observes) observe(now, sent, earlier, gradients, out);
       out.said.squares = now.squares;
     }
     write_header(out, communicator.rank(), out.said);
@@ -262,7 +290,7 @@ class bucket {
     if constexpr (sharded)
       return m.summed = read_summed_header(std::span<const T>(m.sum.elements().subspan(first_ + size_)), ranks_);
     else
-      return read_headers(std::span<const T>(m.sum.elements().subspan(size_)), m.said.step);
+      return read_headers(std::span<const T>(m.sum.elements().subspan(size_)), header_, m.said.step);
   }
 
   /// Of the mean in a message that has been received, times the number of samples; where ranks share the work, of this
@@ -330,9 +358,9 @@ class bucket {
     if (factors_ && !shared_) return factors_->read(std::span<const T>(m.gathered.elements()), m.said.step);
     const std::span<const T> all = m.sum.elements().subspan(size_);
     if constexpr (sharded)
-      return read_gathered_headers(all, stride_, ranks_, m.said.step);
+      return read_gathered_headers(all, header_, stride_, ranks_, m.said.step);
     else
-      return read_headers(all, m.said.step);
+      return read_headers(all, header_, m.said.step);
   }
 
   /// The sum of squares of the sum that came with it, if it was observed.
@@ -340,7 +368,7 @@ class bucket {
     const slot& m = at(message);
     if (!shared_) return m.squares_of_sum;
     if constexpr (sharded)
-      return read_squares_of_sum(std::span<const T>(m.sum.elements().subspan(size_)), stride_, ranks_);
+      return read_squares_of_sum(std::span<const T>(m.sum.elements().subspan(size_)), header_, stride_, ranks_);
     else
       return m.squares_of_sum;
   }
@@ -367,7 +395,7 @@ class bucket {
       std::move(sum).abandon();
       throw;
     }
-    read_headers(std::span<const T>(sum.elements().subspan(size_)), step);
+    read_headers(std::span<const T>(sum.elements().subspan(size_)), header_, step);
     for (const piece& p : pieces_)
       for (std::size_t i = 0; i < p.size; ++i) to[p.tensor][i] = sum[p.offset + i] / T(communicator.size());
   }
@@ -378,13 +406,17 @@ class bucket {
     for (std::int64_t number = absorbed_; number < launched_; ++number) wait(at(number), measured);
     for (const std::int64_t count : counters()) put(archive, count);
     put(archive, outdated_);
+    put(archive, collected_.steps);
+    put(archive, collected_.samples);
+    put(archive, collected_.loss);
     for (const slot& m : ring_) {
       put(archive, m.said.step);
       put(archive, static_cast<int>(m.said.call));
       put(archive, m.said.finite);
       put(archive, m.said.samples);
       put(archive, m.said.loss);
-      put(archive, m.said.squares);
+      for (const double squares : {m.said.squares.all, m.said.squares.latest, m.said.squares.earlier})
+        put(archive, squares);
       put(archive, m.scale);
     }
     for_each_vector([&](std::span<T> elements) { put(archive, std::span<const T>(elements)); });
@@ -398,10 +430,14 @@ class bucket {
     std::array<std::int64_t, 6> counts;
     for (std::int64_t& count : counts) count = get<std::int64_t>(archive);
     outdated_ = get<bool>(archive);
+    collected_.steps = get<std::int64_t>(archive);
+    collected_.samples = get<double>(archive);
+    collected_.loss = get<double>(archive);
     const auto [launched, absorbed, updates, advanced, looked_ahead, seen] = counts;
     const auto within = [](std::int64_t count, std::int64_t most) { return 0 <= count && count <= most; };
     if (!within(launched, step) || !within(absorbed, launched) || launched - absorbed > std::ssize(ring_) ||
-        !within(updates, absorbed) || !within(advanced, step) || !within(looked_ahead, step) || !within(seen, launched))
+        !within(updates, absorbed) || !within(advanced, step) || !within(looked_ahead, step) ||
+        !within(seen, launched) || !within(collected_.steps, step))
       throw checkpoint_error("syncopate: the checkpoint is damaged: its numbers of messages contradict each other");
     std::tie(launched_, absorbed_, updates_, advanced_, looked_ahead_, seen_) =
         std::tie(launched, absorbed, updates, advanced, looked_ahead, seen);
@@ -416,7 +452,8 @@ class bucket {
       m.said.finite = get<bool>(archive);
       m.said.samples = get<double>(archive);
       m.said.loss = get<double>(archive);
-      m.said.squares = get<double>(archive);
+      for (double* const squares : {&m.said.squares.all, &m.said.squares.latest, &m.said.squares.earlier})
+        *squares = get<double>(archive);
       m.scale = get<T>(archive);
     }
     for_each_vector([&](std::span<T> elements) { get(archive, elements); });
@@ -569,12 +606,13 @@ class bucket {
   }
   void write_header(const buffer<T>& message, int rank, const header& own) const {
     if constexpr (sharded) {
+      const std::size_t length = header_ + block_sums;
       for (std::size_t end = stride_; end <= message.size(); end += stride_)
-        write_summed_header(message.elements().subspan(end - block_header_elements, block_header_elements), own);
+        write_summed_header(message.elements().subspan(end - length, length), own);
     } else {
       const std::span<T> all = message.elements().subspan(size_);
       std::ranges::fill(all, T(0));
-      coded_header<T>::write(all.subspan(static_cast<std::size_t>(rank) * header_elements, header_elements), own);
+      coded_header<T>::write(all.subspan(static_cast<std::size_t>(rank) * header_, header_), own);
     }
   }
 
@@ -654,12 +692,49 @@ class bucket {
       });
   }
 
-  /// Of a contribution that is about to leave.
-  double sum_of_squares_sent(const slot& out, double samples) const {
+  /// Adds a contribution to those of earlier steps.
+  void add(const A& averaging, T samples, std::span<const std::span<T>> weights,
+           std::span<const std::span<const T>> gradients, slot& out) const {
+    const A formulas = averaging;
+    for (const piece& p : pieces_) {
+      const T* const weight = weights[p.tensor].data() + p.from;
+      const T* const gradient = gradients[p.tensor].data() + p.from;
+      T* const sum = out.sum.data() + p.offset;
+      [[maybe_unused]] T* const own = any_keeps_own<A> ? out.own.data() + p.offset : nullptr;
+      [[maybe_unused]] T* const then = any_keeps_weights<A> ? out.weights_then.data() + p.offset : nullptr;
+      for_each_element(p.size, [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA {
+        const T contribution = formulas.message(weight[i], gradient[i]);
+        if constexpr (any_keeps_own<A>) own[i] += contribution;
+        if constexpr (any_keeps_weights<A>) then[i] = weight[i];
+        sum[i] += contribution * samples;
+      });
+    }
+  }
+
+  /// Looks at what several steps have brought together.
+  void look_at_all(const slot& out, finiteness<T>& seen) const {
+    for (const piece& p : pieces_) seen.look_at(out.sum.data() + p.offset, p.size);
+  }
+
+  /// Notes norms of a contribution that is about to leave; `earlier` is what was there before the last step.
+  void observe(departure& now, const collected& sent, double earlier, std::span<const std::span<const T>> gradients,
+               const slot& out) const {
+    const double each = sent.samples / static_cast<double>(sent.steps), all = sum_of_squares_sent(out) / (each * each);
+    double latest = sent.steps == 1 ? all : 0;
+    if (sent.steps > 1)
+      for (const piece& p : pieces_) latest += sum_of_squares(gradients[p.tensor].subspan(p.from, p.size));
+    const double share = now.samples / each;
+    now.squares.all += all;
+    now.squares.latest += now.samples > 0 ? latest * share * share : 0;
+    now.squares.earlier += earlier / (each * each);
+  }
+
+  /// Of a contribution, times the number of samples.
+  double sum_of_squares_sent(const slot& out) const {
     double sum = 0;
     for (const piece& p : pieces_)
       sum += sum_of_squares(std::span<const T>(out.sum.elements().subspan(p.offset, p.size)));
-    return sum / (samples * samples);
+    return sum;
   }
 
   /// A message of a rank that has nothing to say.
@@ -887,6 +962,7 @@ class bucket {
   }
 
   int ranks_;
+  std::size_t header_;              ///< length of each rank's
   std::optional<factors> factors_;  ///< of a layer whose factors travel
   matrix_product product_;
   factor_pair<T> given_;                    ///< of the next message
@@ -904,6 +980,7 @@ class bucket {
   transfer<gather_request> gather_;                      ///< of weights, where ranks share the work
   std::vector<slot> ring_;
   std::vector<coefficients_of<U, T>> prepared_rules_;  ///< for each message in flight
+  collected collected_;
   std::int64_t launched_ = 0, absorbed_ = 0, updates_ = 0, advanced_ = 0, looked_ahead_ = 0;
   std::int64_t seen_ = 0;  ///< messages that were in flight when the user's weights were written
   bool gathers_ = false;

@@ -78,7 +78,7 @@ class factors {
   }
   template <class T>
   agreed_headers read(std::span<const T> gathered, std::int64_t step) const {
-    return read_headers(gathered.subspan(stride() - header_elements), stride(), ranks_, step);
+    return read_headers(gathered.subspan(stride() - header_elements), header_elements, stride(), ranks_, step);
   }
 
   /// Writes this rank's factors, with errors weighted by its samples, and zeros for what its mini-batch lacks.

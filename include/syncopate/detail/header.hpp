@@ -20,14 +20,21 @@ namespace syncopate::detail {
 /// What a rank called to send a message.
 enum class calls { step, join, consensus };
 
+/// Sums of squares of a contribution's elements.
+struct observed_squares {
+  double all = 0;
+  double latest = 0;   ///< of what the last step has added to it
+  double earlier = 0;  ///< of what the steps before have brought together
+};
+
 /// What one rank says of its message.
 struct header {
   std::int64_t step = 0;  ///< on the clock that all ranks share
   calls call = calls::step;
-  bool finite = true;  ///< whether what the rank wanted to contribute was; it contributes zeros, if not
-  double samples = 0;  ///< the rank's weight in the mean
-  double loss = 0;     ///< of its mini-batch, where the program has told it
-  double squares = 0;  ///< sum of squares of its gradient's elements, as far as it has left, where that is observed
+  bool finite = true;          ///< whether what the rank wanted to contribute was; it contributes zeros, if not
+  double samples = 0;          ///< the rank's weight in the mean
+  double loss = 0;             ///< of its mini-batch, where the program has told it
+  observed_squares squares{};  ///< of what it contributes, as far as that has left, where that is observed
 
   std::string text() const {
     return (call == calls::step   ? "step "
@@ -37,9 +44,11 @@ struct header {
   }
 };
 
-inline constexpr std::size_t header_elements = 5;  ///< of one rank
+/// Length of one rank's header, and of one with what is observed of gradients.
+inline constexpr std::size_t header_elements = 4, observing_header_elements = 7;
 
-/// A header as elements of a message. The code and the check are whole numbers below 2^24, which a float holds exactly.
+/// A header as elements of a message: of as many as there are. The code and the check are whole numbers below 2^24,
+/// which a float holds exactly.
 template <Element T>
 class coded_header {
   static constexpr std::int64_t steps = std::int64_t{1} << 20;  ///< larger numbers are told from nearby ones
@@ -49,30 +58,38 @@ class coded_header {
     elements[0] = static_cast<T>(h.samples + 0.0);  // zeros are positive: sums make them so
     elements[1] = static_cast<T>(h.step % steps * 8 + static_cast<int>(h.call) * 2 + (h.finite ? 1 : 0));
     elements[2] = static_cast<T>(h.loss + 0.0);
-    elements[3] = static_cast<T>(h.squares);
-    elements[4] = check_of(elements);
+    if (observes(elements)) {
+      elements[3] = static_cast<T>(h.squares.all);
+      elements[4] = static_cast<T>(h.squares.latest);
+      elements[5] = static_cast<T>(h.squares.earlier);
+    }
+    elements.back() = check_of(elements);
   }
 
   /// Whether nobody has altered it.
-  static bool intact(std::span<const T> elements) { return elements[4] == check_of(elements); }
+  static bool intact(std::span<const T> elements) { return elements.back() == check_of(elements); }
 
   /// Precondition: it is intact. `near` is a number of a step close to the one that was written.
   static header read(std::span<const T> elements, std::int64_t near) {
     const auto code = static_cast<std::int64_t>(elements[1]);
     const std::int64_t apart = ((code / 8 - near) % steps + steps + steps / 2) % steps - steps / 2;
-    return {near + apart,
-            static_cast<calls>(code / 2 % 4),
-            code % 2 != 0,
-            static_cast<double>(elements[0]),
-            static_cast<double>(elements[2]),
-            static_cast<double>(elements[3])};
+    header h{near + apart, static_cast<calls>(code / 2 % 4), code % 2 != 0, static_cast<double>(elements[0]),
+             static_cast<double>(elements[2])};
+    if (observes(elements)) {
+      h.squares = {static_cast<double>(elements[3]), static_cast<double>(elements[4]),
+                   static_cast<double>(elements[5])};
+    }
+    return h;
   }
 
  private:
-  /// A number that depends on all bits of the first four elements.
+  static bool observes(std::span<const T> elements) { return elements.size() == observing_header_elements; }
+
+  /// A number that depends on all bits of the elements but the last.
   static T check_of(std::span<const T> elements) {
-    std::array<std::uint64_t, 4 * sizeof(T) / sizeof(std::uint64_t)> words;
-    std::memcpy(words.data(), elements.data(), sizeof words);
+    constexpr std::size_t most = observing_header_elements - 1;
+    std::array<std::uint64_t, most * sizeof(T) / sizeof(std::uint64_t)> words{};
+    std::memcpy(words.data(), elements.data(), (elements.size() - 1) * sizeof(T));
     std::uint64_t mixed = 0x9e3779b97f4a7c15u;
     for (const std::uint64_t word : words) {
       mixed = (mixed ^ word) * 0xff51afd7ed558ccdu;
@@ -84,20 +101,22 @@ class coded_header {
 
 /// What all ranks said together.
 struct agreed_headers {
-  double samples = 0;         ///< of all ranks
-  bool all_joined = true;     ///< whether no rank has anything left to do
-  int not_finite_rank = -1;   ///< the first one whose contribution was not finite, if any
-  int contributors = 0;       ///< ranks that had samples
-  bool whole_samples = true;  ///< whether all of them had a whole number of samples, and few enough to count
-  double loss = 0;            ///< mean, by samples
-  double squares = 0;         ///< likewise
+  double samples = 0;          ///< of all ranks
+  bool all_joined = true;      ///< whether no rank has anything left to do
+  int not_finite_rank = -1;    ///< the first one whose contribution was not finite, if any
+  int contributors = 0;        ///< ranks that had samples
+  bool whole_samples = true;   ///< whether all of them had a whole number of samples, and few enough to count
+  double loss = 0;             ///< mean, by samples
+  observed_squares squares{};  ///< likewise
 };
 
-/// Reads the headers of a message that has landed, which begin `stride` elements apart. Throws `communication_error`,
-/// the same on every rank, where ranks called different things, or where a header was damaged.
+/// Reads the headers of a message that has landed, each of `length` elements, which begin `stride` elements apart.
+/// Throws `communication_error`, the same on every rank, where ranks called different things, or where a header was
+/// damaged.
 template <Element T>
-agreed_headers read_headers(std::span<const T> all, std::size_t stride, std::size_t ranks, std::int64_t step) {
-  const auto of = [&](std::size_t rank) { return all.subspan(rank * stride, header_elements); };
+agreed_headers read_headers(std::span<const T> all, std::size_t length, std::size_t stride, std::size_t ranks,
+                            std::int64_t step) {
+  const auto of = [&](std::size_t rank) { return all.subspan(rank * stride, length); };
   const auto read = [&](std::size_t rank) { return coded_header<T>::read(of(rank), step); };
   for (std::size_t rank = 0; rank < ranks; ++rank)
     if (!coded_header<T>::intact(of(rank)))
@@ -116,22 +135,25 @@ agreed_headers read_headers(std::span<const T> all, std::size_t stride, std::siz
     if (h.samples > 0) {
       ++agreed.contributors;
       agreed.loss += h.samples * h.loss;
-      agreed.squares += h.samples * h.squares;
+      agreed.squares.all += h.samples * h.squares.all;
+      agreed.squares.latest += h.samples * h.squares.latest;
+      agreed.squares.earlier += h.samples * h.squares.earlier;
     }
     agreed.all_joined = agreed.all_joined && h.call == calls::join;
     if (!h.finite && agreed.not_finite_rank < 0) agreed.not_finite_rank = static_cast<int>(rank);
   }
   agreed.samples = static_cast<double>(samples);
   if (agreed.contributors > 0) {
-    agreed.loss /= agreed.samples;
-    agreed.squares /= agreed.samples;
+    for (double* const mean : {&agreed.loss, &agreed.squares.all, &agreed.squares.latest, &agreed.squares.earlier})
+      *mean /= agreed.samples;
   }
   return agreed;
 }
 
+/// The same where they lie next to each other.
 template <Element T>
-agreed_headers read_headers(std::span<const T> all, std::int64_t step) {
-  return read_headers(all, header_elements, all.size() / header_elements, step);
+agreed_headers read_headers(std::span<const T> all, std::size_t length, std::int64_t step) {
+  return read_headers(all, length, length, all.size() / length, step);
 }
 
 }  // namespace syncopate::detail
