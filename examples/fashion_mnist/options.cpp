@@ -116,8 +116,10 @@ std::optional<options> parse_options(int argc, char** argv, std::optional<int> m
   app.add_option("--seed", seed, "of the initial weights and of the order of samples");
   app.add_option("--delay", job.delay,
                  "steps between sending and using (pseudo-synchronous, lookahead, dasgd); default 1");
-  app.add_option("--period", job.period, "steps between averages of weights (dasgd, local-sgd), at most so many between those of gradients (lazy); "
-                 "default 4");
+  app.add_option(
+      "--period", job.period,
+      "steps between averages of weights (dasgd, local-sgd), at most so many between those of gradients (lazy); "
+      "default 4");
   app.add_option("--predictor", job.predictor,
                  "of the gradient in flight; pseudo-synchronous: " + join(committed_predictors) +
                      "; lookahead also: local-gradient (its default), blended-gradient");
