@@ -47,11 +47,12 @@ struct message {
   buffer<T> own;           ///< what this rank contributed, where a policy keeps it
   buffer<T> weights_then;  ///< weights at the launch, where a policy keeps them
   buffer<T> gathered, exchanged;  ///< factors, where they travel in place of the gradient
-  bool formed = false;            ///< whether `sum` is their product
   transfer<R> sent, sent_apart;   ///< the message; of factors, also those that ranks exchange
   header said;                    ///< by this rank
   double squares_of_sum = 0;      ///< of what this rank keeps up to date, where that is observed
-  agreed_headers summed;  ///< by all ranks, where they share the work: known from when the sum has been received
+  /// By all ranks: as far as it is known once the sum has been received, and, where they share the work, once the
+  /// weights that it has led to have been gathered.
+  std::optional<agreed_headers> received, gathered_headers;
 };
 
 /// What a rank does in one tick of the clock that all ranks share.
@@ -264,6 +265,8 @@ class bucket {
       out.said.squares = now.squares;
     }
     write_header(out, communicator.rank(), out.said);
+    out.received.reset();
+    out.gathered_headers.reset();
     try {
       start(communicator, out, now.at_once);
     } catch (...) {
@@ -279,18 +282,7 @@ class bucket {
   agreed_headers receive(std::int64_t message, measurement& measured) {
     slot& m = at(message);
     wait(m, measured);
-    if (factors_) {
-      if (!std::exchange(m.formed, true)) {
-        m.summed = factors_->read(std::span<const T>(m.gathered.elements()), m.said.step);
-        factors_->form(std::span<const T>(m.gathered.elements()), std::span<const T>(m.exchanged.elements()),
-                       m.sum.elements().subspan(first_, size_), product_);
-      }
-      return m.summed;
-    }
-    if constexpr (sharded)
-      return m.summed = read_summed_header(std::span<const T>(m.sum.elements().subspan(first_ + size_)), ranks_);
-    else
-      return read_headers(std::span<const T>(m.sum.elements().subspan(size_)), header_, m.said.step);
+    return read_received(m);
   }
 
   /// Of the mean in a message that has been received, times the number of samples; where ranks share the work, of this
@@ -330,7 +322,7 @@ class bucket {
     if (!shared_) return;
     const std::span<T> own = m.sum.elements().subspan(first_, stride_);
     std::ranges::copy(weights_.elements(), own.begin());
-    write_gathered_header(own.subspan(size_), m.said, m.summed, m.squares_of_sum);
+    write_gathered_header(own.subspan(size_), m.said, *m.received, m.squares_of_sum);
     try {
       gather_.start([&] { return std::optional(communicator.start_all_gather(m.sum.elements())); });
     } catch (...) {
@@ -354,13 +346,12 @@ class bucket {
 
   /// What all ranks said with a message that has been absorbed.
   agreed_headers headers(std::int64_t message) {
-    const slot& m = at(message);
-    if (factors_ && !shared_) return factors_->read(std::span<const T>(m.gathered.elements()), m.said.step);
-    const std::span<const T> all = m.sum.elements().subspan(size_);
-    if constexpr (sharded)
-      return read_gathered_headers(all, header_, stride_, ranks_, m.said.step);
-    else
-      return read_headers(all, header_, m.said.step);
+    slot& m = at(message);
+    if (!shared_) return read_received(m);
+    if (!m.gathered_headers)
+      m.gathered_headers = read_gathered_headers(std::span<const T>(m.sum.elements().subspan(size_)), header_, stride_,
+                                                 ranks_, m.said.step);
+    return *m.gathered_headers;
   }
 
   /// The sum of squares of the sum that came with it, if it was observed.
@@ -502,6 +493,22 @@ class bucket {
     visit_all(merge_state_);
   }
 
+  /// What is known of a message that has landed. Of factors, forms the product.
+  agreed_headers read_received(slot& m) {
+    if (m.received) return *m.received;
+    const std::span<const T> sum = m.sum.elements(), gathered = m.gathered.elements();
+    if (factors_) {
+      m.received = factors_->read(gathered, m.said.step);
+      factors_->form(gathered, std::span<const T>(m.exchanged.elements()), m.sum.elements().subspan(first_, size_),
+                     product_);
+    } else if constexpr (sharded) {
+      m.received = read_summed_header(sum.subspan(first_ + size_), ranks_);
+    } else {
+      m.received = read_headers(sum.subspan(size_), header_, m.said.step);
+    }
+    return *m.received;
+  }
+
   slot& at(std::int64_t number) { return ring_[static_cast<std::size_t>(number) % ring_.size()]; }
 
   /// Starts what a message needs, or does it in one blocking call, if that is wanted, and the communicator has one.
@@ -522,7 +529,6 @@ class bucket {
   void start(C& communicator, slot& m, bool at_once) {
     if constexpr (ShardingCommunicator<C, T>)
       if (factors_) {
-        m.formed = false;
         m.sent.start([&] { return std::optional(communicator.start_all_gather(m.gathered.elements())); });
         if (factors_->sharded())
           m.sent_apart.start([&] { return std::optional(communicator.start_all_to_all(m.exchanged.elements())); });

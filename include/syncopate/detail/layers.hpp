@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,11 +52,12 @@ class layers {
   void add_bucket(std::span<const std::size_t> tensors) {
     const std::size_t bucket = missing_.size();
     layers_in_.push_back(0);
-    for (layer& l : all_)
-      if (std::ranges::any_of(tensors, [&](std::size_t t) { return t >= l.first && t < l.first + l.tensors; })) {
-        l.buckets.push_back(bucket);
-        ++layers_in_.back();
-      }
+    for (const std::size_t tensor : tensors) {
+      layer& l = *std::prev(std::ranges::upper_bound(all_, tensor, {}, &layer::first));  // empty ones come before
+      if (!l.buckets.empty() && l.buckets.back() == bucket) continue;
+      l.buckets.push_back(bucket);
+      ++layers_in_.back();
+    }
     missing_.push_back(0);
   }
 
