@@ -24,6 +24,7 @@
 #include "detail/bucket.hpp"
 #include "detail/checkpoint_facts.hpp"
 #include "detail/combine.hpp"
+#include "detail/factored_layers.hpp"
 #include "detail/finite.hpp"
 #include "detail/header.hpp"
 #include "detail/lane.hpp"
@@ -191,8 +192,7 @@ class update_scheme {
     SYNCOPATE_CHECK_MODEL(G, "gradients", "of the weights");
     guarded([&] {
       prepare("step", weights, samples);
-      for (const factored& f : factored_)
-        if (f.travels()) f.refuse("step");
+      for (const detail::factored& f : factored_) f.require_gradient("step");
       bind<false>(gradients, {"gradients", 0, tensors_.size()});
       disjoint_.check();
       begin(detail::calls::step, samples);
@@ -251,7 +251,7 @@ class update_scheme {
       state_.require_running("gradient_ready");
       state_.require_open_step("gradient_ready");
       layers_.check(layer);
-      if (const factored* const f = factored_at(layer); f && f->travels()) f->refuse("gradient_ready");
+      if (const detail::factored* const f = factored_.find(layer)) f->require_gradient("gradient_ready");
       const auto& wanted = layers_.all()[layer];
       bind<false>(gradient, {"gradients", wanted.first, wanted.tensors, layer});
       disjoint_.check();
@@ -272,11 +272,7 @@ class update_scheme {
       state_.require_running("factors_ready");
       state_.require_open_step("factors_ready");
       layers_.check(layer);
-      factored* const f = factored_at(layer);
-      if (!f)
-        throw usage_error("syncopate: layer " + std::to_string(layer) +
-                          " is handed in as its factors, but is not among scheme_options::factored_layers");
-      give_factors(*f, activations, errors);
+      give_factors(factored_.at(layer, " is handed in as its factors, but"), activations, errors);
       layers_.give(layer);
       if (may_leave_early()) depart(true, false);
     });
@@ -284,11 +280,7 @@ class update_scheme {
 
   /// How the gradient of one of `scheme_options::factored_layers` travels, and by what that was chosen. Throws
   /// `usage_error` for another layer.
-  const factor_choice& exchange_of(std::size_t layer) const {
-    for (const factored& f : factored_)
-      if (f.layer.layer == layer) return f.choice;
-    throw usage_error("syncopate: layer " + std::to_string(layer) + " is not among scheme_options::factored_layers");
-  }
+  const factor_choice& exchange_of(std::size_t layer) const { return factored_.at(layer, "").choice; }
 
   /// Ends the step: what has not left yet leaves, and each rank's own move is made. Throws `usage_error` if a gradient
   /// is missing, unless its layer is among `scheme_options::optional_layers`: then it is zero. The step is still open
@@ -303,7 +295,7 @@ class update_scheme {
         for (const auto& layer : layers_.all())
           for (std::size_t last = tensor + layer.tensors; tensor < last; ++tensor)
             if (!layer.given) bind_zeros(tensor);
-        for (const factored& f : factored_)
+        for (const detail::factored& f : factored_)
           if (f.travels() && !layers_.all()[f.layer.layer].given) give_no_factors(f);
       }
       layers_.give_all();
@@ -753,19 +745,25 @@ class update_scheme {
   void make_buckets(detail::lane<T, C, A>& lane, std::int64_t most_in_flight) {
     std::vector<detail::piece> pieces;
     std::size_t bytes = 0;
+    const auto add = [&](std::optional<detail::factors> of_layer = {}) {
+      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, rank(), size(), observes(),
+                                std::move(of_layer), options_.product);
+      lane.buckets.back().start(lane.weights);
+    };
     const auto close = [&] {
       if (pieces.empty()) return;
       std::ranges::reverse(pieces);
-      lane.buckets.emplace_back(std::exchange(pieces, {}), most_in_flight, rank(), size(), observes());
-      lane.buckets.back().start(lane.weights);
+      add();
       bytes = 0;
     };
     for (std::size_t tensor = lane.weights.size(); tensor-- > 0;) {
       const std::span<T> elements = lane.weights[tensor];
-      if (factored* const f = factored_that_ends_with<T>(tensor)) {
+      if (detail::factored* const f = factored_that_ends_with<T>(tensor)) {
         close();
-        make_bucket_of_factors(lane, *f, tensor, most_in_flight);
-        tensor -= layers_.all()[f->layer.layer].tensors - 1;
+        f->place = lane.buckets.size();
+        tensor -= f->tensors - 1;
+        for (std::size_t t = tensor; t < tensor + f->tensors; ++t) pieces.push_back({t, lane.weights[t].size()});
+        add(detail::factors(f->layer, f->has_bias(), f->choice.exchange == factor_exchange::sharded, rank(), size()));
         continue;
       }
       if (bytes + elements.size_bytes() > options_.bucket_bytes) close();
@@ -778,87 +776,37 @@ class update_scheme {
         lane.clipped_readable.push_back(lane.clipped.emplace_back(elements.size()).elements());
   }
 
-  /// A layer that is handed in as factors.
-  struct factored {
-    factored_layer layer;
-    factor_choice choice;
-    std::size_t place = 0;  ///< of its bucket, or of its product, among those of its element type
-
-    bool travels() const { return choice.exchange != factor_exchange::gradient; }
-    [[noreturn]] void refuse(const char* call) const {
-      throw usage_error("syncopate: " + std::string(call) + " was called, but layer " + std::to_string(layer.layer) +
-                        " travels as its factors: hand them in by factors_ready");
-    }
-  };
-
-  factored* factored_at(std::size_t layer) {
-    for (factored& f : factored_)
-      if (f.layer.layer == layer) return &f;
-    return nullptr;
-  }
-
   /// Of the constructor. Throws `configuration_error` and `layout_error`.
   void choose_exchanges() {
-    for (const factored_layer& layer : options_.factored_layers) {
-      const std::string of = "syncopate: factored layer " + std::to_string(layer.layer);
-      if (layer.layer >= layers_.size() || factored_at(layer.layer))
-        throw configuration_error(of + " is given twice, or there is no such layer");
-      const auto& wanted = layers_.all()[layer.layer];
-      const auto size = [&](std::size_t tensor) { return tensors_[wanted.first + tensor].size; };
-      const auto bytes = [&](std::size_t tensor) { return tensors_[wanted.first + tensor].element_bytes; };
-      if (wanted.tensors < 1 || wanted.tensors > 2 || size(0) != layer.inputs * layer.outputs ||
-          (wanted.tensors == 2 && (size(1) != layer.outputs || bytes(1) != bytes(0))))
-        throw layout_error(of + " is no matrix of " + std::to_string(layer.inputs) + " x " +
-                           std::to_string(layer.outputs) + ", alone or with a bias");
-      if (ranks_differ || detail::any_keeps_own<A> || detail::any_keeps_weights<A>)
-        throw configuration_error(of + " needs an averaging and policies that use the mean gradient alone");
-      if (clips_before() || observes())
-        throw configuration_error(of + " has no gradient of one rank whose norm could be bounded or observed");
-      if (!launches_every_step)
-        throw configuration_error(of + " needs a delay policy that launches at every step: factors cannot be added up");
-      if (!ShardingCommunicator<C, typename std::tuple_element_t<0, lanes>::element>)
-        throw configuration_error(of + " needs a ShardingCommunicator");
-      factored_.push_back(
-          {layer, choose_factor_exchange(layer, communicator_.size(), sharded, options_.words_per_operation)});
-    }
+    factored_.choose(options_, layers_, tensors_,
+                     {.mean_alone = !ranks_differ && !detail::any_keeps_own<A> && !detail::any_keeps_weights<A>,
+                      .own_gradients = clips_before() || observes(),
+                      .every_step = launches_every_step,
+                      .in_halves = ShardingCommunicator<C, typename std::tuple_element_t<0, lanes>::element>,
+                      .sharded = sharded,
+                      .ranks = communicator_.size()});
   }
 
   /// The layer that travels as factors whose last tensor this is, among those of its element type.
   template <class T>
-  factored* factored_that_ends_with(std::size_t tensor) {
-    for (factored& f : factored_) {
-      const auto& wanted = layers_.all()[f.layer.layer];
-      const std::size_t last = wanted.first + wanted.tensors - 1;
+  detail::factored* factored_that_ends_with(std::size_t tensor) {
+    for (detail::factored& f : factored_) {
+      const std::size_t last = f.first + f.tensors - 1;
       if (f.travels() && tensors_[last].element_bytes == sizeof(T) && positions_[last] == tensor) return &f;
     }
     return nullptr;
   }
 
-  template <class T>
-  void make_bucket_of_factors(detail::lane<T, C, A>& lane, factored& f, std::size_t last, std::int64_t most_in_flight) {
-    const bool has_bias = layers_.all()[f.layer.layer].tensors == 2;
-    std::vector<detail::piece> pieces;
-    for (std::size_t tensor = last - (has_bias ? 1 : 0); tensor <= last; ++tensor)
-      pieces.push_back({tensor, lane.weights[tensor].size()});
-    f.place = lane.buckets.size();
-    lane.buckets.emplace_back(
-        pieces, most_in_flight, rank(), size(), observes(),
-        detail::factors(f.layer, has_bias, f.choice.exchange == factor_exchange::sharded, rank(), size()),
-        options_.product);
-    lane.buckets.back().start(lane.weights);
-  }
-
   /// Notes factors for the message of their layer, or forms their product.
   template <class X, class E>
-  void give_factors(factored& f, const X& activations, const E& errors) {
-    const auto& wanted = layers_.all()[f.layer.layer];
+  void give_factors(const detail::factored& f, const X& activations, const E& errors) {
     for_each_tensor(activations, [&](const auto rows) {
       using T = std::remove_const_t<typename std::remove_cvref_t<decltype(rows)>::element_type>;
       std::span<const T> others;
       for_each_tensor(errors, [&](const auto elements) {
         if constexpr (std::same_as<std::span<const T>, std::remove_cvref_t<decltype(elements)>>) others = elements;
       });
-      if (tensors_[wanted.first].element_bytes != sizeof(T))
+      if (tensors_[f.first].element_bytes != sizeof(T))
         throw layout_error("syncopate: the factors of layer " + std::to_string(f.layer.layer) +
                            " have another element type than its weights");
       const detail::factor_pair<T> own = detail::pair_of<T>(f.layer, rows, others);
@@ -870,36 +818,34 @@ class update_scheme {
     });
   }
 
-  void give_no_factors(const factored& f) {
+  void give_no_factors(const detail::factored& f) {
     for_each_lane([&](auto& lane) {
       using T = typename std::remove_reference_t<decltype(lane)>::element;
-      if (tensors_[layers_.all()[f.layer.layer].first].element_bytes == sizeof(T)) lane.buckets[f.place].give({});
+      if (tensors_[f.first].element_bytes == sizeof(T)) lane.buckets[f.place].give({});
     });
   }
 
   template <class T>
-  void form_product(detail::lane<T, C, A>& lane, factored& f, const detail::factor_pair<T>& own) {
-    const auto& wanted = layers_.all()[f.layer.layer];
+  void form_product(detail::lane<T, C, A>& lane, const detail::factored& f, const detail::factor_pair<T>& own) {
     const std::span<T> all = lane.products[f.place].elements();
     const std::span<T> matrix = all.first(f.layer.inputs * f.layer.outputs), bias = all.subspan(matrix.size());
     options_.product(product_of_factors<T>{own.activations.data(), own.errors.data(), matrix.data(), own.rows,
                                            f.layer.inputs, f.layer.outputs, false});
     std::ranges::fill(bias, T(0));
     for (std::size_t i = 0; !bias.empty() && i < own.errors.size(); ++i) bias[i % f.layer.outputs] += own.errors[i];
-    for (std::size_t tensor = 0; tensor < wanted.tensors; ++tensor) {
-      lane.readable[positions_[wanted.first + tensor]] = tensor == 0 ? matrix : bias;
-      disjoint_.forget(wanted.first + tensor, false);
+    for (std::size_t tensor = f.first; tensor < f.first + f.tensors; ++tensor) {
+      lane.readable[positions_[tensor]] = tensor == f.first ? matrix : bias;
+      disjoint_.forget(tensor, false);
     }
   }
 
   /// Makes room for gradients that are formed of factors here.
   template <class T>
   void make_products(detail::lane<T, C, A>& lane) {
-    for (factored& f : factored_) {
-      const auto& wanted = layers_.all()[f.layer.layer];
-      if (f.travels() || tensors_[wanted.first].element_bytes != sizeof(T)) continue;
+    for (detail::factored& f : factored_) {
+      if (f.travels() || tensors_[f.first].element_bytes != sizeof(T)) continue;
       f.place = lane.products.size();
-      lane.products.emplace_back(f.layer.inputs * f.layer.outputs + (wanted.tensors == 2 ? f.layer.outputs : 0));
+      lane.products.emplace_back(f.layer.inputs * f.layer.outputs + (f.has_bias() ? f.layer.outputs : 0));
     }
   }
 
@@ -1308,7 +1254,7 @@ class update_scheme {
   detail::disjointness disjoint_;
   lanes lanes_;
   detail::layers layers_;
-  std::vector<factored> factored_;
+  detail::factored_layers factored_;
   std::vector<place> order_;  ///< of buckets, as they leave
   detail::measurement measured_;
   scheme_options options_;

@@ -32,12 +32,6 @@
 
 namespace syncopate::detail {
 
-/// What is never in flight.
-struct absent_request {
-  static bool test() { return true; }
-  static void wait() {}
-};
-
 /// One message of a bucket, from its launch until its memory is needed again.
 template <class T, class R>
 struct message {
@@ -96,20 +90,8 @@ struct piece {
 template <class T, class C, class A>
 class bucket {
   static constexpr bool sharded = shards<A>;
-  static auto request_of(C& communicator) {
-    if constexpr (sharded)
-      return communicator.start_reduce_scatter(std::span<T>());
-    else
-      return communicator.start_sum(std::span<T>());
-  }
-  static auto gather_of(C& communicator) {
-    if constexpr (sharded)
-      return communicator.start_all_gather(std::span<T>());
-    else
-      return absent_request();
-  }
-  using gather_request = decltype(gather_of(std::declval<C&>()));
-  using slot = message<T, decltype(request_of(std::declval<C&>()))>;
+  using request = decltype(std::declval<C&>().start_sum(std::span<T>()));  // of sums' halves, too
+  using slot = message<T, request>;
   using P = predictor_type<A>;
   using U = rule_type<A>;
   using L = local_rule_type<A>;
@@ -519,7 +501,7 @@ class bucket {
       if constexpr (requires { communicator.sum(elements); })
         if (at_once) {
           communicator.sum(elements);
-          return std::optional<decltype(request_of(communicator))>();
+          return std::optional<request>();
         }
       return std::optional(communicator.start_sum(elements));
     }
@@ -983,7 +965,7 @@ class bucket {
   std::array<buffer<T>, state_vectors<M>> merge_state_;
   std::vector<std::array<double, scalars<P>>> scalars_;  ///< of each group
   buffer<T> weights_;                                    ///< the true ones, where the averaging looks ahead
-  transfer<gather_request> gather_;                      ///< of weights, where ranks share the work
+  transfer<request> gather_;                             ///< of weights, where ranks share the work
   std::vector<slot> ring_;
   std::vector<coefficients_of<U, T>> prepared_rules_;  ///< for each message in flight
   collected collected_;
