@@ -156,7 +156,8 @@ void check_merge(conformance_report& report, const P& policy, const conformance_
 /// - A predictor or merge reads no fact of `landed` that it does not declare; the alternative that a rule's `prepare`
 ///   returns does not depend on the count.
 /// - Of a delay policy: the same answers whenever it is asked; what is due stays due, in the order in which messages
-///   left; `most_in_flight` and `launches_every_step` are true.
+///   left; `most_in_flight` and `launches_every_step` are true. One that learns from means, restored from its `state`,
+///   decides as before.
 /// - `validate`, if there is one, refuses a NaN and infinities in each of the `hyper_parameters`, pointers to members:
 ///   `check_conformance(my_rule{}, {}, &my_rule::learning_rate, &my_rule::momentum)`.
 ///

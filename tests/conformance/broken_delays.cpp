@@ -1,4 +1,5 @@
 // For each law of delay policies one that breaks it.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdint>
 
@@ -49,6 +50,17 @@ struct counts_calls {
   static std::int64_t most_in_flight() { return 1; }
 };
 
+/// Learns to wait longer, and forgets to say so.
+struct forgets {
+  std::int64_t interval = 1, waited = 0;
+  bool launches(std::int64_t step) const { return step % interval == interval - 1; }
+  static bool due(std::int64_t, std::int64_t) { return true; }
+  static std::int64_t most_in_flight() { return 0; }
+  void observe(const training_signal&) { interval = ++waited > 3 ? 2 : 1; }
+  std::array<std::int64_t, 1> state() const { return {waited}; }
+  void restore(const std::array<std::int64_t, 1>& state) { waited = state[0]; }
+};
+
 }  // namespace
 
 TEST_CASE("Delay policies that break a law", "[conformance]") {
@@ -62,6 +74,8 @@ TEST_CASE("Delay policies that break a law", "[conformance]") {
   CHECK(verdict(check_conformance(sometimes_pauses{}), law::launches_every_step) == "no message leaves at step 40");
   CHECK(verdict(check_conformance(counts_calls{}), law::reproducible) ==
         "asked in another order, it decides differently");
+  CHECK(verdict(check_conformance(forgets{}), law::resumed) ==
+        "after 5 steps, restored from its state, it decides differently");
   CHECK(verdict(check_conformance(fixed_delay{-1}), law::training_ends) ==
         "a call ended with \"syncopate: fixed_delay.delay must be a whole number from 0 to 2147483647, but is -1\"");
 }

@@ -60,4 +60,6 @@ TEST_CASE("Delay policies conform", "[conformance]") {
     conforms(4, warm_up{200, fixed_delay{delay}});
     conforms(4, warm_up{7, periodic_delay{.period = 5, .delay = delay}});
   }
+  conforms(5, lazy_delay{.longest_interval = 3});
+  conforms(5, warm_up{2, lazy_delay{}});
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../conformance_report.hpp"
+#include "../../training_signal.hpp"
 #include "../roles.hpp"
 #include "training.hpp"
 
@@ -89,6 +90,25 @@ inline std::string not_launching(const schedule& s) {
   return {};
 }
 
+/// Shows a delay policy means that are as different as they can be, one for each message that leaves.
+template <class D>
+D after_learning(D delay, std::int64_t steps) {
+  for (std::int64_t step = 0; step < steps; ++step) {
+    if (!delay.launches(step)) continue;
+    const auto part = [&](std::int64_t of) { return static_cast<double>((step * 7 + of) % 11 + 1); };
+    const training_signal signal{.step = step,
+                                 .samples = 8,
+                                 .ranks = 2,
+                                 .loss = part(1),
+                                 .square_of_mean = part(2),
+                                 .mean_of_squares = part(3) + part(2),
+                                 .latest_squares = part(4),
+                                 .earlier_squares = part(5)};
+    delay.observe(signal);
+  }
+  return delay;
+}
+
 template <class D>
 void check_delay(conformance_report& report, const D& delay) {
   using law = conformance_law;
@@ -101,6 +121,16 @@ void check_delay(conformance_report& report, const D& delay) {
   report.note(law::most_in_flight, too_many_in_flight(decided, delay.most_in_flight()));
   if constexpr (requires { requires D::launches_every_step; })
     report.note(law::launches_every_step, not_launching(decided));
+  if constexpr (adapts<D>)
+    for (const std::int64_t steps : {0, 1, 2, 5, 40}) {
+      const D learnt = after_learning(delay, steps);
+      D restored = delay;
+      restored.restore(learnt.state());
+      report.note(law::resumed,
+                  schedule_of(restored, false) == schedule_of(learnt, false)
+                      ? ""
+                      : "after " + std::to_string(steps) + " steps, restored from its state, it decides differently");
+    }
 }
 
 }  // namespace syncopate::detail::conformance
