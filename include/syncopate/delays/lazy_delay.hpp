@@ -22,9 +22,10 @@ namespace syncopate {
 /// and one step shorter where neither is. Norms are means over ranks of each rank's own (this project's choice: they
 /// travel with the message, and the reduction of f would be one more), and there is a longest interval.
 ///
-/// For averagings that send gradients. The update is by the sum, so a learning rate is that of one step.
+/// For averagings that send gradients. The update is by the sum, so that a learning rate is worth as many steps: near
+/// the largest one that is stable, only short intervals are.
 struct lazy_delay {
-  std::int64_t longest_interval = 8;
+  std::int64_t longest_interval = 4;
   std::int64_t interval = 1;  ///< steps from the newest message to the next one; adapts
   std::int64_t newest = -1;   ///< the step of the newest message
 
