@@ -1,12 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "../error.hpp"
 #include "../tensor.hpp"
@@ -87,14 +87,22 @@ class coded_header {
 
   /// A number that depends on all bits of the elements but the last.
   static T check_of(std::span<const T> elements) {
-    constexpr std::size_t most = observing_header_elements - 1;
-    std::array<std::uint64_t, most * sizeof(T) / sizeof(std::uint64_t)> words{};
-    std::memcpy(words.data(), elements.data(), (elements.size() - 1) * sizeof(T));
+    return observes(elements) ? check_of<observing_header_elements - 1>(elements.data())
+                              : check_of<header_elements - 1>(elements.data());
+  }
+  template <std::size_t N>
+  static T check_of(const T* elements) {
     std::uint64_t mixed = 0x9e3779b97f4a7c15u;
-    for (const std::uint64_t word : words) {
+    const auto mix = [&]<std::size_t Bytes>(std::integral_constant<std::size_t, Bytes>, const T* from) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from, Bytes);
       mixed = (mixed ^ word) * 0xff51afd7ed558ccdu;
       mixed ^= mixed >> 32;
-    }
+    };
+    constexpr std::size_t at_once = sizeof(std::uint64_t) / sizeof(T);
+    for (std::size_t i = 0; i + at_once <= N; i += at_once)
+      mix(std::integral_constant<std::size_t, sizeof(std::uint64_t)>(), elements + i);
+    if constexpr (N % at_once > 0) mix(std::integral_constant<std::size_t, sizeof(T)>(), elements + N - 1);
     return static_cast<T>(1 + mixed % ((std::uint64_t{1} << 24) - 1));
   }
 };
@@ -124,8 +132,9 @@ agreed_headers read_headers(std::span<const T> all, std::size_t length, std::siz
                                 " sent with its message of about step " + std::to_string(step) + " arrived damaged");
   agreed_headers agreed;
   T samples(0);
+  const header first = read(0);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const header h = read(rank), first = read(0);
+    const header h = read(rank);
     if (h.step != first.step || (h.call == calls::consensus) != (first.call == calls::consensus))
       throw communication_error(
           "syncopate: ranks called different things: " +
