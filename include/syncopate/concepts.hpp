@@ -272,7 +272,8 @@ concept Averaging = Element<T> && std::copyable<A> &&
 ///
 /// One that learns from means, as `lazy_delay` does, has besides:
 ///
-/// - `void observe(const training_signal&)`: is shown every mean once, in order, before the next step begins.
+/// - `void observe(const training_signal&)`: is shown the newest mean that has been absorbed, once, before the next step
+///   begins.
 /// - `static constexpr bool observes_gradients = true;` where it asks for norms of gradients.
 /// - `std::array<N, M> state() const` of numbers, and `void restore(const std::array<N, M>&)`, for checkpoints; the
 /// latter
