@@ -708,13 +708,14 @@ class bucket {
   void observe(departure& now, const collected& sent, double earlier, std::span<const std::span<const T>> gradients,
                const slot& out) const {
     const double each = sent.samples / static_cast<double>(sent.steps), all = sum_of_squares_sent(out) / (each * each);
-    double latest = sent.steps == 1 ? all : 0;
+    now.squares.all += all;
+    now.squares.earlier += earlier / (each * each);
+    if (now.samples == 0) return;  // the gradient is not to be looked at
+    double latest = 0;
     if (sent.steps > 1)
       for (const piece& p : pieces_) latest += sum_of_squares(gradients[p.tensor].subspan(p.from, p.size));
     const double share = now.samples / each;
-    now.squares.all += all;
-    now.squares.latest += now.samples > 0 ? latest * share * share : 0;
-    now.squares.earlier += earlier / (each * each);
+    now.squares.latest += sent.steps > 1 ? latest * share * share : all;
   }
 
   /// Of a contribution, times the number of samples.
