@@ -123,7 +123,7 @@ TEST_CASE("A step allocates nothing, not even the first one", "[engine][allocati
 TEST_CASE("A step on several ranks allocates nothing", "[engine][allocation]") {
   for (const auto& counts : support::on_ranks(
            2, [](thread_communicator communicator) { return counts_on(uncounted(std::move(communicator))); })) {
-    CHECK(counts.size() == 11);
+    CHECK(counts.size() == 12);
     for (const auto& [name, count] : counts) {
       INFO(name);
       CHECK(count == 0);

@@ -68,9 +68,9 @@ TEST_CASE("A checkpoint of something else says of what", "[engine][checkpoint]")
 TEST_CASE("A checkpoint that contradicts itself is damaged", "[engine][checkpoint]") {
   const std::string begin = "syncopate: the checkpoint is damaged: ";
   CHECK_THAT(said(80, -1), StartsWith(begin));                                           // steps so far
-  CHECK(said(165, -1) == begin + "its numbers of messages contradict each other");       // launched
-  CHECK(said(173, 1 << 30) == begin + "its numbers of messages contradict each other");  // absorbed
-  CHECK(said(222, 7, sizeof(int)) == begin + "a message in it is of no known kind");
+  CHECK(said(181, -1) == begin + "its numbers of messages contradict each other");       // launched
+  CHECK(said(189, 1 << 30) == begin + "its numbers of messages contradict each other");  // absorbed
+  CHECK(said(262, 7, sizeof(int)) == begin + "a message in it is of no known kind");
 }
 
 TEST_CASE("A stream that fails is an error", "[engine][checkpoint]") {

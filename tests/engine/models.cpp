@@ -183,7 +183,7 @@ TEST_CASE("A consensus in mid-course disturbs nothing and is the same on all ran
     CHECK(disturbed == undisturbed);
     CHECK(undisturbed == std::get<0>(found[0]));  // finish leaves the same on all ranks
     CHECK(seen == std::get<2>(found[0]));
-    CHECK(seen.size() == 8 * 23);
+    CHECK(seen.size() == 9 * 23);
   }
 }
 
