@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <syncopate/communicators/thread_team.hpp>
 #include <syncopate/syncopate.hpp>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../support/any_scheme.hpp"
@@ -115,12 +118,13 @@ TEST_CASE("A rank's weight in a sum over steps is the mean of its samples", "[en
       scheme.note_loss(s);
       scheme.step(weights, first && s == 3 ? nothing : gradients, first ? own[s - 1] : 2);
     }
-    CHECK(scheme.signal().samples == 4);
-    CHECK(scheme.signal().loss == Approx(0.5 * (1 + 3 * 2) / 4. + 0.5 * 2));
+    const training_signal signal = scheme.signal();
     scheme.finish(weights);
-    return weights;
+    return std::pair(weights, signal);
   });
-  for (const auto& weights : all) {
+  for (const auto& [weights, signal] : all) {
+    CHECK(signal.samples == 4);
+    CHECK(signal.loss == Approx(0.5 * (1 + 3 * 2) / 4. + 0.5 * 2));
     CHECK(weights[0] == -(1 * 1 + 3 * 2 + 2 * (1 + 2 + 3)) / 4.F);
     CHECK(weights[1] == -(4 * 1 + 6 * 10) / 4.F);
   }
@@ -145,16 +149,17 @@ TEST_CASE("A poisoned sum over steps is not absorbed, and the next one is", "[en
       }
     }
     scheme.finish(weights);
-    CHECK(weights == model{{0.625F, 1.625F, 2.625F}, {}, {3.625F, 4.625F}});  // three of six steps
-    CHECK(scheme.statistics().skipped == (skips ? 1 : 0));
-    return refused;
+    return std::tuple(refused, weights, scheme.statistics().skipped);
   });
-  for (const auto& refused : all)
+  for (const auto& [refused, weights, skipped] : all) {
+    CHECK(weights == model{{0.625F, 1.625F, 2.625F}, {}, {3.625F, 4.625F}});  // three of six steps
+    CHECK(skipped == (skips ? 1 : 0));
     if (skips)
       CHECK(refused.empty());
     else
       CHECK(refused ==
             std::vector<std::string>{"2: syncopate: what rank 1 contributed to step 2 (bucket 0 of 1) is not finite"});
+  }
 }
 
 TEST_CASE("Clipping before averaging bounds each step's own gradient", "[engine][accumulation][clipping]") {
@@ -260,13 +265,15 @@ TEST_CASE("Lazy averaging reduces the less often the better gradients agree", "[
         if (scheme.statistics().launched > before) launches.push_back(s);
         seen.push_back(weights);
       }
-      CHECK(launches == expected);
       scheme.finish(weights);
       seen.push_back(weights);
-      return seen;
+      return std::pair(seen, launches);
     });
-    for (const auto& seen : all) CHECK(seen == all[0]);
-    of_uses.push_back(all[0]);
+    for (const auto& [seen, launches] : all) {
+      CHECK(seen == all[0].first);
+      CHECK(launches == expected);
+    }
+    of_uses.push_back(all[0].first);
   }
   CHECK(of_uses[0] == of_uses[1]);
   CHECK(of_uses[0] == of_uses[2]);
