@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "../concepts.hpp"
-#include "../detail/math.hpp"
+#include "../detail/elements/math.hpp"
 #include "../detail/validate.hpp"
 
 namespace syncopate {

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "../exchange/exchange.hpp"
+#include "../sweep/bucket.hpp"
+#include "outbox.hpp"
+#include "schedule.hpp"
+#include "timeline.hpp"
+
+namespace syncopate::detail {
+
+struct fragment;
+
+/// Tensors that travel together: their way, what is kept for them, and how far they are on their fragment's timeline.
+struct part {
+  std::size_t number;  ///< in the order in which they leave
+  std::size_t element_bytes;
+  fragment& of;
+  std::unique_ptr<exchange> way;
+  std::unique_ptr<bucket> kept;
+  std::int64_t sent = 0;      ///< messages
+  std::int64_t absorbed = 0;  ///< likewise
+  std::int64_t shown = 0;     ///< whose effect is in the user's tensors
+
+  std::size_t slot_of(std::int64_t message) const;
+  in_flight_view in_flight(std::int64_t step) const;
+};
+
+/// Parts that share a schedule, and so their messages' numbers and what is said with them. The whole model, unless the
+/// delay policy says otherwise.
+struct fragment {
+  fragment(schedule& by, std::size_t slots) : when(by), messages(slots) {}
+  fragment(fragment&&) = delete;
+
+  schedule& when;
+  timeline messages;
+  outbox next;
+  std::vector<std::size_t> parts{};  ///< their numbers; the last one speaks for all
+  std::size_t behind = 0;            ///< parts that do not show yet what is due
+  std::int64_t signalled = -1;       ///< the newest message absorbed of whose mean nobody was told yet
+};
+
+inline std::size_t part::slot_of(std::int64_t message) const { return of.messages.slot_of(message); }
+
+inline in_flight_view part::in_flight(std::int64_t step) const {
+  // Before the first one there is a message that was never used, and is zero.
+  const std::int64_t newest = absorbed > 0 ? absorbed - 1 : sent;
+  return of.messages.view(absorbed, sent, step, way->sum(slot_of(newest)));
+}
+
+}  // namespace syncopate::detail

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../../concepts.hpp"
+#include "../../training_signal.hpp"
+#include "../elements/mix.hpp"
+#include "../elements/state_visitor.hpp"
+#include "../sweep/roles.hpp"
+
+namespace syncopate::detail {
+
+/// When messages leave and are due, of whichever delay policy.
+class schedule {
+ public:
+  virtual ~schedule() = default;
+  virtual bool launches(std::int64_t step) const = 0;
+  virtual bool due(std::int64_t launched, std::int64_t step) const = 0;
+  virtual std::int64_t most_in_flight() const = 0;
+  virtual void validate() const = 0;
+  /// Is shown the newest mean, if it learns from means.
+  virtual void observe(const training_signal& signal) = 0;
+  /// Hash of what it decides in its first steps. Ranks that decided differently would wait for messages that nobody
+  /// sent, and a delay policy need not be comparable.
+  virtual std::uint64_t decisions() const = 0;
+  virtual void serialise(state_visitor& visitor) = 0;
+};
+
+template <class D>
+class schedule_of final : public schedule {
+ public:
+  explicit schedule_of(D delay) : delay_(std::move(delay)) {}
+
+  bool launches(std::int64_t step) const override { return delay_.launches(step); }
+  bool due(std::int64_t launched, std::int64_t step) const override { return delay_.due(launched, step); }
+  std::int64_t most_in_flight() const override { return delay_.most_in_flight(); }
+  void validate() const override { detail::validate(delay_); }
+  void observe([[maybe_unused]] const training_signal& signal) override {
+    if constexpr (adapts<D>) delay_.observe(signal);
+  }
+  std::uint64_t decisions() const override {
+    constexpr std::int64_t steps = 4096;
+    std::vector<std::int64_t> launched;
+    std::uint64_t hash = 0;
+    std::size_t absorbed = 0;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const bool launches = delay_.launches(step);
+      if (launches) launched.push_back(step);
+      hash = mix(hash, std::uint64_t{launches});
+      for (; absorbed < launched.size() && delay_.due(launched[absorbed], step); ++absorbed)
+        hash = mix(hash, std::uint64_t{2});
+    }
+    return hash;
+  }
+  void serialise([[maybe_unused]] state_visitor& visitor) override {
+    if constexpr (adapts<D>) {
+      auto state = delay_.state();
+      for (auto& number : state) {
+        using carrier = std::conditional_t<std::is_floating_point_v<std::remove_reference_t<decltype(number)>>, double,
+                                           std::int64_t>;
+        visitor.template as<carrier>(number);
+      }
+      if (visitor.reads()) delay_.restore(state);
+    }
+  }
+
+ private:
+  D delay_;
+};
+
+/// Whether a delay policy divides layers into fragments, each with a schedule of its own.
+template <class D>
+concept has_fragments = requires(const D& d, std::size_t number) {
+  d.fragments();
+  d.fragment_of(number, number);
+  d.fragment(number);
+};
+
+/// The schedules of a delay policy: one, or one for each fragment of the model.
+class schedules {
+ public:
+  virtual ~schedules() = default;
+  virtual std::size_t fragments() const = 0;
+  /// Which one a layer belongs to, of so many.
+  virtual std::size_t fragment_of(std::size_t layer, std::size_t layers) const = 0;
+  virtual schedule& of(std::size_t fragment) = 0;
+  virtual void validate() const = 0;
+  virtual bool adapts() const = 0;
+  virtual bool observes_gradients() const = 0;
+  virtual bool launches_every_step() const = 0;
+};
+
+template <class D>
+class schedules_of final : public schedules {
+ public:
+  explicit schedules_of(D delay) : delay_(std::move(delay)) {}
+
+  std::size_t fragments() const override {
+    if constexpr (has_fragments<D>)
+      return delay_.fragments();
+    else
+      return 1;
+  }
+  std::size_t fragment_of([[maybe_unused]] std::size_t layer, [[maybe_unused]] std::size_t layers) const override {
+    if constexpr (has_fragments<D>)
+      return delay_.fragment_of(layer, layers);
+    else
+      return 0;
+  }
+  schedule& of(std::size_t fragment) override {
+    if (made_.empty()) make();
+    return *made_[fragment];
+  }
+  void validate() const override {
+    detail::validate(delay_);
+    for (const auto& one : made_) one->validate();
+  }
+  bool adapts() const override { return detail::adapts<D>; }
+  bool observes_gradients() const override { return detail::observes_gradients<D>; }
+  bool launches_every_step() const override { return declares_launches_every_step<D>; }
+
+ private:
+  void make() {
+    if constexpr (has_fragments<D>)
+      for (std::size_t number = 0; number < delay_.fragments(); ++number)
+        made_.push_back(std::make_unique<schedule_of<decltype(delay_.fragment(number))>>(delay_.fragment(number)));
+    else
+      made_.push_back(std::make_unique<schedule_of<D>>(delay_));
+  }
+
+  D delay_;
+  std::vector<std::unique_ptr<schedule>> made_;
+};
+
+}  // namespace syncopate::detail

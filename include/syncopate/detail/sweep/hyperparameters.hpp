@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "../elements/mix.hpp"
+#include "roles.hpp"
+
+namespace syncopate::detail {
+
+/// What tells two averagings of one type apart by the values of their hyper-parameters: a hash of what their formulas
+/// make of a few numbers. Policies need not be comparable, and have no list of their members.
+template <class A>
+class hyperparameter_hash {
+ public:
+  std::uint64_t of(const A& averaging) {
+    if constexpr (std::is_trivially_copyable_v<A>) {
+      // Bytes that are no part of a value may differ, which costs no more than to look again.
+      if (known_ && std::memcmp(seen_.data(), &averaging, sizeof(A)) == 0) return hash_;
+      std::memcpy(seen_.data(), &averaging, sizeof(A));
+      known_ = true;
+    }
+    return hash_ = look(averaging);
+  }
+
+ private:
+  using T = double;
+  static constexpr std::size_t probes = 4;
+
+  template <class Policy>
+  struct probe {
+    Policy policy;
+    std::array<std::array<T, probes>, state_vectors<Policy>> state;
+    coefficients_of<Policy, T> prepared;
+
+    explicit probe(const Policy& of) : policy(of), prepared(prepare_for_probe(of)) {
+      for (std::size_t v = 0; v < state.size(); ++v)
+        for (std::size_t i = 0; i < probes; ++i) state[v][i] = 0.0625 * static_cast<T>(1 + v) + numbers()[i];
+    }
+    placed<Policy, T> place() {
+      placed<Policy, T> at{policy, prepared, {}};
+      for (std::size_t v = 0; v < state.size(); ++v) at.state[v] = state[v].data();
+      return at;
+    }
+  };
+
+  static constexpr std::array<T, probes> numbers() { return {0.75, 0.03125, 1e-6, 12.5}; }
+
+  template <class Policy>
+  static auto prepare_for_probe(const Policy& policy) {
+    if constexpr (observed_terms < Policy, T >> 0) {
+      std::array<double, observed_terms<Policy, T>> sums{};
+      for (std::size_t k = 0; k < sums.size(); ++k) sums[k] = 0.5 + 0.375 * static_cast<double>(k);
+      std::array<double, scalars<Policy>> kept{};
+      return prepare(policy, 1, sums, kept);
+    } else {
+      return prepare(policy, 0);
+    }
+  }
+
+  static std::uint64_t look(const A& averaging) {
+    probe<predictor_type<A>> predictor(predictor_of(averaging));
+    probe<rule_type<A>> rule(rule_of(averaging));
+    probe<local_rule_type<A>> local_rule(local_rule_of(averaging));
+    probe<merge_type<A>> merge(merge_of(averaging));
+    const placed_policies<A, T> all{predictor.place(), rule.place(), local_rule.place(), merge.place()};
+    std::uint64_t hash = 0;
+    with_bound<false>(all, [&](auto with_at) {
+      for (std::size_t i = 0; i < probes; ++i) {
+        T weight = 1.5 - numbers()[i];
+        const T gradient = numbers()[i];
+        const auto with = with_at(i);
+        if constexpr (advances<A, T>) averaging.advance(weight, gradient, with);
+        hash = mix(hash, averaging.message(weight, gradient));
+        const landed<T> mean{0.5 * gradient, gradient, weight, weight - 0.25, 1};
+        averaging.absorb(weight, mean, with);
+        if constexpr (looks_ahead<A, T>) averaging.look_ahead(weight, mean, with);
+        hash = mix(hash, weight);
+      }
+    });
+    const auto add = [&](const auto& of) {
+      for (const auto& vector : of.state)
+        for (const T number : vector) hash = mix(hash, number);
+    };
+    add(predictor);
+    add(rule);
+    add(local_rule);
+    add(merge);
+    return hash;
+  }
+
+  std::array<unsigned char, sizeof(A)> seen_{};
+  bool known_ = false;
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace syncopate::detail
