@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 #include <syncopate/benchmark.hpp>
-#include <syncopate/detail/header.hpp>
+#include <syncopate/detail/exchange/header.hpp>
 #include <syncopate/detail/taking_turns.hpp>
 #include <syncopate/syncopate.hpp>
 #include <utility>

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
-#include "syncopate/detail/header.hpp"
+#include "syncopate/detail/exchange/header.hpp"
 
 using namespace syncopate;
 

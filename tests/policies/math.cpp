@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
-#include <syncopate/detail/math.hpp>
+#include <syncopate/detail/elements/math.hpp>
 
 using namespace syncopate;
 
