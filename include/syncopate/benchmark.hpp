@@ -33,9 +33,9 @@
 #include <utility>
 #include <vector>
 
+#include "benchmark/taking_turns.hpp"
+#include "benchmark/traffic.hpp"
 #include "detail/buffer.hpp"
-#include "detail/taking_turns.hpp"
-#include "detail/traffic.hpp"
 #include "tensor.hpp"
 
 namespace syncopate {

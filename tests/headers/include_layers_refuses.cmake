@@ -37,7 +37,7 @@ refused(update_scheme.hpp "\"rules/sgd.hpp\"" "syncopate/update_scheme.hpp must 
 refused(schemes.hpp "\"communicators/boost_mpi.hpp\"" "must not include communicators/boost_mpi.hpp")
 refused(syncopate.hpp "\"adaptors/eigen.hpp\"" "syncopate/syncopate.hpp must not include adaptors/eigen.hpp")
 refused(syncopate.hpp "MACRO" "syncopate/syncopate.hpp must not include #include MACRO")
-refused(update_scheme.hpp "\"detail/conformance/laws.hpp\"" "must not include detail/conformance/laws.hpp")
+refused(update_scheme.hpp "\"conformance/laws.hpp\"" "must not include conformance/laws.hpp")
 refused(syncopate.hpp "\"conformance.hpp\"" "syncopate/syncopate.hpp must not include conformance.hpp")
 refused(conformance_report.hpp "\"error.hpp\"" "syncopate/conformance_report.hpp must not include error.hpp")
 refused(conformance.hpp "\"communicators/boost_mpi.hpp\"" "must not include communicators/boost_mpi.hpp")
