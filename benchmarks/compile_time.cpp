@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 #include <syncopate/benchmark.hpp>
-#include <syncopate/detail/taking_turns.hpp>
+#include <syncopate/benchmark/taking_turns.hpp>
 #include <syncopate/error.hpp>
 
 #if __has_include(<xtensor/containers/xtensor.hpp>)

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 #include <syncopate/benchmark.hpp>
+#include <syncopate/benchmark/taking_turns.hpp>
 #include <syncopate/detail/exchange/header.hpp>
-#include <syncopate/detail/taking_turns.hpp>
 #include <syncopate/syncopate.hpp>
 #include <utility>
 #include <vector>

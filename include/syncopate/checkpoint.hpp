@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "detail/agreement.hpp"
+#include "detail/engine/agreement.hpp"
 #include "error.hpp"
 
 /// Checkpoints as files, for programs that do not have an archive of their own: `save_checkpoint`, `load_checkpoint`.

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <tuple>
-#include <utility>
-#include <variant>
 
+#include "detail/declared.hpp"
+#include "detail/formulas.hpp"
 #include "tensor.hpp"
 #include "training_signal.hpp"
 
@@ -35,9 +33,9 @@
 ///   powers and branches out of the loop. A rule may return a `std::variant`: its formula is overloaded for the
 ///   alternatives, and the loop compiled for each, so that a simple case costs no more than it has to (see `sgd`).
 ///   Which alternative it is depends on hyper-parameters only, not on `count`.
-/// - `observe` (predictors only): see `adaptive_exponential_smoothing`. `std::array<T, M> observe(const landed<T>&,
-/// const T&... state) const`
-///   returns M terms, whose sums over a tensor or a chunk are known before the formula runs; then
+/// - `observe` (predictors only): see `adaptive_exponential_smoothing`.
+///   `std::array<T, M> observe(const landed<T>&, const T&... state) const` returns M terms, whose sums over a tensor or
+///   a chunk are known before the formula runs; then
 ///   `auto prepare(std::int64_t count, const std::array<double, M>& sums, std::array<double, K>& scalars) const`
 ///   replaces the one above. `static constexpr std::size_t scalars = K;` are kept per group, zero at the start.
 /// - `void validate() const;` Throws `configuration_error` where hyper-parameters make no sense; checked at
@@ -75,128 +73,6 @@ enum class granularity {
   chunk    ///< one group per chunk of the loop (`detail::chunk_length` elements): no extra traffic
 };
 
-namespace detail {
-
-struct nothing {};
-
-/// Declared constants of a policy, with their defaults.
-template <class P>
-inline constexpr std::size_t state_vectors = [] {
-  if constexpr (requires { P::state_vectors; })
-    return std::size_t{P::state_vectors};
-  else
-    return std::size_t{0};
-}();
-
-template <class P>
-inline constexpr std::size_t scalars = [] {
-  if constexpr (requires { P::scalars; })
-    return std::size_t{P::scalars};
-  else
-    return std::size_t{0};
-}();
-
-template <class P>
-inline constexpr bool keeps_own = [] {
-  if constexpr (requires { P::keeps_own; })
-    return bool{P::keeps_own};
-  else
-    return false;
-}();
-
-template <class P>
-inline constexpr bool keeps_weights = [] {
-  if constexpr (requires { P::keeps_weights; })
-    return bool{P::keeps_weights};
-  else
-    return false;
-}();
-
-template <class... S>
-struct type_list {};
-
-/// `type_list<T, …, T, Last...>` with `Count` times T.
-template <std::size_t Count, class T, class... Last>
-struct repeat : repeat<Count - 1, T, T, Last...> {};
-template <class T, class... Last>
-struct repeat<0, T, Last...> {
-  using type = type_list<Last...>;
-};
-
-/// The state arguments of a policy's formula.
-template <class P, class T>
-using state_arguments = typename repeat<state_vectors<P>, T>::type;
-
-/// Number of terms that `observe` returns; 0 without `observe`.
-template <class P, class T, class State>
-inline constexpr std::size_t observed_terms_with = 0;
-template <class P, class T, class... S>
-requires requires(const P& policy, const landed<T>& m, const S&... state) { policy.observe(m, state...); }
-inline constexpr std::size_t observed_terms_with<P, T, type_list<S...>> =
-    std::tuple_size_v<decltype(std::declval<const P&>().observe(std::declval<const landed<T>&>(),
-                                                                std::declval<const S&>()...))>;
-
-template <class P, class T>
-inline constexpr std::size_t observed_terms = observed_terms_with<P, T, state_arguments<P, T>>;
-
-/// What `prepare` of a policy returns; `nothing` without `prepare`.
-template <class P>
-constexpr auto prepare(const P& policy, std::int64_t count) {
-  if constexpr (requires { policy.prepare(count); })
-    return policy.prepare(count);
-  else
-    return nothing{};
-}
-template <std::size_t Terms, class P, std::size_t Scalars>
-constexpr auto prepare(const P& policy, std::int64_t count, const std::array<double, Terms>& sums,
-                       std::array<double, Scalars>& kept) {
-  if constexpr (Terms > 0)
-    return policy.prepare(count, sums, kept);
-  else
-    return prepare(policy, count);
-}
-
-template <class P, class T>
-using coefficients_of = decltype(prepare(std::declval<const P&>(), std::int64_t{},
-                                         std::declval<const std::array<double, observed_terms<P, T>>&>(),
-                                         std::declval<std::array<double, scalars<P>>&>()));
-
-/// The trailing arguments of a policy's formula: its state, then what `prepare` returned, if anything.
-template <class P, class T, class C = coefficients_of<P, T>>
-struct formula_arguments : repeat<state_vectors<P>, T&, const C&> {};
-template <class P, class T>
-struct formula_arguments<P, T, nothing> : repeat<state_vectors<P>, T&> {};
-
-template <class P, class T, class Arguments>
-inline constexpr bool predicts = false;
-template <class P, class T, class... S>
-inline constexpr bool predicts<P, T, type_list<S...>> = requires(const P& policy, const landed<T>& m, S... state) {
-  { policy.predict(m, state...) } -> std::same_as<T>;
-};
-
-template <class P, class T, class Arguments>
-inline constexpr bool applies = false;
-template <class P, class T, class... S>
-inline constexpr bool applies<P, T, type_list<S...>> = requires(const P& policy, T& weight, T gradient, S... state) {
-  policy.apply(weight, gradient, state...);
-};
-
-/// For whatever `prepare` may return.
-template <class P, class T, class C = coefficients_of<P, T>>
-inline constexpr bool applies_prepared = applies<P, T, typename formula_arguments<P, T, C>::type>;
-template <class P, class T, class... C>
-inline constexpr bool applies_prepared<P, T, std::variant<C...>> = (applies_prepared<P, T, C> && ...);
-
-template <class P, class T, class Arguments>
-inline constexpr bool merges = false;
-template <class P, class T, class... S>
-inline constexpr bool merges<P, T, type_list<S...>> = requires(const P& policy, T weight, const landed<T>& m,
-                                                               S... state) {
-  { policy.merge(weight, m, state...) } -> std::same_as<T>;
-};
-
-}  // namespace detail
-
 /// Estimates the mean gradient in flight from those that landed: `T predict(const landed<T>&, T&... state) const`.
 /// The engine shows it every arrived mean exactly once; a fresh mean (staleness 0) is used as it is, whatever the
 /// predictor returns. With several messages in flight (look-ahead) each prediction starts from the state before the
@@ -215,29 +91,6 @@ concept UpdateRule = Element<T> && std::copyable<P> && detail::applies_prepared<
 template <class P, class T>
 concept Merge = Element<T> && std::copyable<P> && detail::merges<P, T, typename detail::formula_arguments<P, T>::type>;
 
-namespace detail {
-
-/// Stands for the policies of an averaging, bound to one parameter's state, where a concept is checked.
-template <class T>
-struct bound_archetype {
-  T predict(const landed<T>&) const;
-  void rule(T& weight, T gradient) const;
-  void local_rule(T& weight, T gradient) const;
-  void merge(T& weight, const landed<T>&) const;
-};
-
-template <class A, class T>
-concept advances = requires(const A& a, T& weight, T gradient, const bound_archetype<T>& with) {
-  a.advance(weight, gradient, with);
-};
-
-template <class A, class T>
-concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, const bound_archetype<T>& with) {
-  a.look_ahead(weight, m, with);
-};
-
-}  // namespace detail
-
 /// What travels, and what its mean does to the weights. An averaging is an aggregate of policies, in members named
 /// `predictor`, `rule`, `local_rule` and `merge` (those that it has), and up to four formulas, which reach their
 /// policies through `with`:
@@ -245,12 +98,10 @@ concept looks_ahead = requires(const A& a, T& weight, const landed<T>& m, const 
 /// - `T message(T weight, T gradient) const`: what this rank contributes.
 /// - `void absorb(T& weight, const landed<T>&, const auto& with) const`: folds an arrived mean into the weights.
 /// - `void advance(T& weight, T gradient, const auto& with) const`, optional: a local move before the message is
-/// written.
-///   Ranks then hold weights of their own; `consensus` and `finish` take their mean.
-/// - `void look_ahead(T& weight, const landed<T>&, const auto& with) const`, optional: the engine then keeps the true
-/// weights
-///   to itself and leaves in the user's tensors a prediction of them: a copy, advanced by this formula once for each
-///   message in flight. What it does to rules' state is forgotten again, except `local_rule`'s.
+///   written. Ranks then hold weights of their own; `consensus` and `finish` take their mean.
+/// - `void look_ahead(T& weight, const landed<T>&, const auto& with) const`, optional: the engine then keeps the
+///   true weights to itself and leaves in the user's tensors a prediction of them: a copy, advanced by this formula
+///   once for each message in flight. What it does to rules' state is forgotten again, except `local_rule`'s.
 ///
 /// `with.predict(landed)` returns a gradient; `with.rule(weight, gradient)`, `with.local_rule(weight, gradient)` and
 /// `with.merge(weight, landed)` change the weight.
@@ -272,45 +123,17 @@ concept Averaging = Element<T> && std::copyable<A> &&
 ///
 /// One that learns from means, as `lazy_delay` does, has besides:
 ///
-/// - `void observe(const training_signal&)`: is shown the newest mean that has been absorbed, once, before the next step
-///   begins.
+/// - `void observe(const training_signal&)`: is shown the newest mean that has been absorbed, once, before the
+///   next step begins.
 /// - `static constexpr bool observes_gradients = true;` where it asks for norms of gradients.
 /// - `std::array<N, M> state() const` of numbers, and `void restore(const std::array<N, M>&)`, for checkpoints; the
-/// latter
-///   throws `checkpoint_error` where that is no state of such a policy.
+///   latter throws `checkpoint_error` where that is no state of such a policy.
 template <class D>
 concept DelayPolicy = std::copyable<D> && requires(const D& d, std::int64_t step) {
   { d.launches(step) } -> std::same_as<bool>;
   { d.due(step, step) } -> std::same_as<bool>;
   { d.most_in_flight() } -> std::same_as<std::int64_t>;
 };
-
-namespace detail {
-
-/// Whether a delay policy learns from means.
-template <class D>
-concept adapts = requires(D& d, const training_signal& signal) {
-  d.observe(signal);
-  d.restore(d.state());
-};
-
-template <class D>
-inline constexpr bool declares_launches_every_step = [] {
-  if constexpr (requires { D::launches_every_step; })
-    return bool{D::launches_every_step};
-  else
-    return false;
-}();
-
-template <class D>
-inline constexpr bool observes_gradients = [] {
-  if constexpr (requires { D::observes_gradients; })
-    return bool{D::observes_gradients};
-  else
-    return false;
-}();
-
-}  // namespace detail
 
 /// An operation in flight, which owns its completion. Movable, not copyable.
 ///
@@ -334,10 +157,9 @@ concept Request = std::movable<R> && requires(R& request) {
 /// - `int rank() const`, `int size() const`.
 /// - `C duplicate() const`: the same ranks, on a channel of its own: messages of the two never meet, in whatever order
 ///   ranks interleave them.
-/// - `Request start_sum(std::span<T> elements)`: starts summing over ranks, in place; the memory is the operation's
-/// until
-///   it is complete. The result is bitwise the same on every rank. Several may be in flight; they are started in the
-///   same order on all ranks.
+/// - `Request start_sum(std::span<T> elements)`: starts summing over ranks, in place; the memory is the
+///   operation's until it is complete. The result is bitwise the same on every rank. Several may be in flight; they are
+///   started in the same order on all ranks.
 /// - `void sum(std::span<T> elements)`, optional: the same in one blocking call, where that is faster than to start and
 ///   to wait. Messages that are due at the step at which they leave use it.
 ///   If it throws, the memory stays the operation's, as that of a request that is destroyed unfinished.

@@ -84,20 +84,20 @@ TEST_CASE("What MPI refuses is reported with its text and what was tried, whenev
   detail::mpi_operation& awaited = start();
   detail::mpi_operation& tested = start();
   if (channel.size() == 1 && way.options.transport == mpi_transport::ring) {  // a ring of one sends nothing
-    detail::mpi_channel::wait(awaited);
-    detail::mpi_channel::wait(tested);
+    detail::mpi_driver::of_process().wait(awaited);
+    detail::mpi_driver::of_process().wait(tested);
     return;
   }
   const auto poll = [&] {
-    while (!detail::mpi_channel::test(tested)) continue;
+    while (!detail::mpi_driver::of_process().test(tested)) continue;
   };
   using Catch::Matchers::Contains;
   using Catch::Matchers::StartsWith;
   const bool ring = detail::choose(way.options, channel.facts(), sizeof values).ring();
   for (int time = 0; time < 2; ++time) {
-    CHECK_THROWS_AS(detail::mpi_channel::wait(awaited), communication_error);
+    CHECK_THROWS_AS(detail::mpi_driver::of_process().wait(awaited), communication_error);
     CHECK_THROWS_WITH(
-        detail::mpi_channel::wait(awaited),
+        detail::mpi_driver::of_process().wait(awaited),
         StartsWith(ring ? "syncopate: MPI could not receive (count " : "syncopate: MPI could not sum (count 200): "));
     CHECK_THROWS_AS(poll(), communication_error);
   }

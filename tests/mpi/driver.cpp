@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "syncopate/detail/mpi/channel.hpp"
 #include "syncopate/error.hpp"
 
 #if defined(__linux__)
@@ -68,7 +67,7 @@ void start(countdown& operation, mpi_traffic& traffic, bool on_thread) {
 }
 
 void poll(const mpi_operation& operation) {
-  while (!mpi_channel::test(operation)) std::this_thread::yield();
+  while (!mpi_driver::of_process().test(operation)) std::this_thread::yield();
 }
 
 }  // namespace
@@ -80,10 +79,10 @@ TEST_CASE("An operation ends, is counted, and says when", "[mpi][driver]") {
   for (int looks = 1; looks < 50; ++looks) {
     countdown operation(looks);
     start(operation, traffic, on_thread);
-    polling ? poll(operation) : mpi_channel::wait(operation);
+    polling ? poll(operation) : mpi_driver::of_process().wait(operation);
     CHECK(operation.result == looks);
-    CHECK(mpi_channel::test(operation));
-    mpi_channel::wait(operation);
+    CHECK(mpi_driver::of_process().test(operation));
+    mpi_driver::of_process().wait(operation);
     CHECK(operation.result == looks);
     CHECK(operation.landed_at() >= before);
     CHECK(operation.landed_at() <= mpi_operation::clock::now());
@@ -99,10 +98,10 @@ TEST_CASE("What goes wrong with an operation is reported whenever it is looked a
   mpi_traffic traffic;
   countdown before(10), failing(looks, true), after(10);
   for (countdown* operation : {&before, &failing, &after}) start(*operation, traffic, on_thread);
-  CHECK_THROWS_WITH(mpi_channel::wait(failing), "syncopate: this sum fails");
-  CHECK_THROWS_AS(mpi_channel::wait(failing), syncopate::communication_error);
-  CHECK_THROWS_AS(mpi_channel::test(failing), syncopate::communication_error);
-  mpi_channel::wait(after);
+  CHECK_THROWS_WITH(mpi_driver::of_process().wait(failing), "syncopate: this sum fails");
+  CHECK_THROWS_AS(mpi_driver::of_process().wait(failing), syncopate::communication_error);
+  CHECK_THROWS_AS(mpi_driver::of_process().test(failing), syncopate::communication_error);
+  mpi_driver::of_process().wait(after);
   poll(before);
 
   countdown tested(looks, true);
@@ -131,7 +130,7 @@ TEST_CASE("Who waits for one operation moves all that callers drive", "[mpi][dri
     mpi_driver::of_process().start_threaded(second, 100us);
   else
     mpi_driver::of_process().start_polled(second);
-  mpi_channel::wait(second);
+  mpi_driver::of_process().wait(second);
   CHECK(other.ended());
   CHECK(other.result == 30);
 }
@@ -141,7 +140,7 @@ TEST_CASE("One thread drives all operations that are its own, on any core", "[mp
   std::vector<std::unique_ptr<countdown>> operations;
   for (int i = 0; i < 40; ++i) operations.push_back(std::make_unique<countdown>(1 + i % 7));
   for (const auto& operation : operations) start(*operation, traffic, true);
-  for (const auto& operation : operations) mpi_channel::wait(*operation);
+  for (const auto& operation : operations) mpi_driver::of_process().wait(*operation);
   std::set<std::thread::id> threads;
   for (const auto& operation : operations) threads.insert(operation->driven_by);
   CHECK(threads.size() == 1);
@@ -177,10 +176,10 @@ TEST_CASE("Operations of several threads at once", "[mpi][driver]") {
         start(a, traffic, true);
         start(b, traffic, false);
         start(c, traffic, round % 2 == 0);
-        round % 3 == 0 ? poll(a) : mpi_channel::wait(a);
-        round % 3 == 1 ? poll(b) : mpi_channel::wait(b);
+        round % 3 == 0 ? poll(a) : mpi_driver::of_process().wait(a);
+        round % 3 == 1 ? poll(b) : mpi_driver::of_process().wait(b);
         try {
-          mpi_channel::wait(c);
+          mpi_driver::of_process().wait(c);
           ++mistakes;
         } catch (const syncopate::communication_error&) {
         }

@@ -155,8 +155,9 @@ int main(int argc, char** argv) {
   detail::mpi_driver::of_process().start_threaded(threaded, std::chrono::microseconds(100));
   MPI_Finalize();
   for (endless* in_flight : {&polled, &threaded})
-    good =
-        refuses("MPI was finalized while a sum was in flight", [&] { detail::mpi_channel::wait(*in_flight); }) && good;
+    good = refuses("MPI was finalized while a sum was in flight",
+                   [&] { detail::mpi_driver::of_process().wait(*in_flight); }) &&
+           good;
   good = refuses("finalized already", make_communicator) && good;
   return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "../concepts.hpp"
-#include "../detail/block_header.hpp"
-#include "../detail/header.hpp"
+#include "../detail/exchange/block_header.hpp"
+#include "../detail/exchange/header.hpp"
 #include "../error.hpp"
 #include "fault_plan.hpp"
 

@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "../detail/collective_operation.hpp"
 #include "../detail/equal_blocks.hpp"
 #include "../detail/faults.hpp"
-#include "../detail/thread_channel.hpp"
+#include "../detail/threads/channel.hpp"
+#include "../detail/threads/collective_operation.hpp"
 #include "../error.hpp"
 #include "../tensor.hpp"
 #include "link_model.hpp"

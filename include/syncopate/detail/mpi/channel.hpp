@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +20,7 @@
 #include "driver.hpp"
 #include "duplicate.hpp"
 #include "library_call.hpp"
+#include "opening.hpp"
 #include "operation.hpp"
 #include "peers.hpp"
 #include "ring_operation.hpp"
@@ -33,7 +33,7 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
  public:
   /// Collective: the first one of a family.
   mpi_channel(MPI_Comm original, const mpi_options& options)
-      : mpi_channel(original, options, new_family(original, options), {{collective_call::kind::creation}}) {}
+      : mpi_channel(original, options, open_mpi_family(original, options), {{collective_call::kind::creation}}) {}
 
   /// Collective: a duplicate.
   explicit mpi_channel(mpi_channel& original)
@@ -102,33 +102,6 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
     return true;
   }
 
-  /// Whether it is over; lets it progress. Throws what went wrong with it, or that ranks are lost that it needs.
-  static bool test(const mpi_operation& operation) {
-    if (!operation.ended()) {
-      const auto now = operation.threaded ? mpi_peers::clock::now() : mpi_driver::of_process().poll();
-      if (!operation.ended()) {
-        if (mpi_peers* const peers = operation.peers()) {
-          peers->look(now);
-          peers->check(operation.call());
-        }
-        return false;
-      }
-    }
-    operation.rethrow_failure();
-    return true;
-  }
-
-  /// Returns once it is over. Throws what went wrong with it, or that ranks are lost that it needs.
-  static void wait(const mpi_operation& operation) {
-    if (!operation.ended()) {
-      if (operation.threaded)
-        mpi_driver::of_process().wait_threaded(operation);
-      else
-        mpi_driver::of_process().wait_polled(operation);
-    }
-    operation.rethrow_failure();
-  }
-
   /// The rank does not need it any more. If it is not over, it goes on, and `channel` with it.
   static void let_go(mpi_operation& operation, std::shared_ptr<mpi_channel> channel) {
     if (!operation.ended()) {
@@ -170,73 +143,24 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
   }
 
  private:
-  using family = std::shared_ptr<mpi_peers>;
-
   /// `call` made it.
-  mpi_channel(MPI_Comm original, const mpi_options& options, family peers, const mpi_call& call)
+  mpi_channel(MPI_Comm original, const mpi_options& options, mpi_family peers, const mpi_call& call)
       : options_(options), peers_(std::move(peers)) {
-    polled_.emplace(duplicate(original, call, *peers_), peers_);
+    polled_.emplace(duplicate_mpi(original, call, *peers_), peers_);
     check_mpi(MPI_Comm_rank(polled_->get(), &rank_), "ask for the rank");
     check_mpi(MPI_Comm_size(polled_->get(), &size_), "ask for the number of ranks");
-    agree(call);
-    // Calls of two threads must not meet on one communicator: ranks could order them differently.
-    if (facts_.threads && options.progress != mpi_progress::on_poll)
-      threaded_.emplace(duplicate(original, call, *peers_), peers_);
-  }
-
-  /// Collective.
-  static family new_family(MPI_Comm original, const mpi_options& options) {
-    require_mpi("duplicate a communicator");
-    int rank = 0, ranks = 1;
-    check_mpi(MPI_Comm_rank(original, &rank), "ask for the rank");
-    check_mpi(MPI_Comm_size(original, &ranks), "ask for the number of ranks");
-    auto peers = std::make_shared<mpi_peers>(rank, ranks, options.stall_limit_seconds);
-    peers->open(duplicate(original, {{collective_call::kind::creation}}, *peers));
-    return peers;
-  }
-
-  /// Collective: one that returns errors.
-  static MPI_Comm duplicate(MPI_Comm original, const mpi_call& call, mpi_peers& peers) {
-    require_mpi("duplicate a communicator");
-    const auto operation = std::make_shared<library_call>();
-    operation->set_duplicate(original);
-    complete(operation, call, peers);
-    check_mpi(MPI_Comm_set_errhandler(operation->duplicate(), MPI_ERRORS_RETURN), "set an error handler");
-    return operation->duplicate();
-  }
-
-  /// Collective. Lets ranks tell each other what they have to agree on.
-  void agree(const mpi_call& call) {
-    mpi_rank_facts own = facts_of_rank(polled_->get(), options_);
-    own.channel = peers_->number_of_channel();
-    std::vector<mpi_rank_facts> all(static_cast<std::size_t>(size_));
-    const auto operation = std::make_shared<library_call>();
-    operation->set_gather(polled_->get(), size_, sizeof own);
-    const auto staged = operation->staged();
-    std::memcpy(staged.subspan(static_cast<std::size_t>(rank_) * sizeof own).data(), &own, sizeof own);
-    complete(operation, call, *peers_);
-    std::memcpy(all.data(), staged.data(), staged.size());
+    const auto all = gather_mpi_facts(polled_->get(), rank_, size_, options_, call, *peers_);
     facts_ = facts_of_ranks(all);
     number_ = all[0].channel;
+    // Calls of two threads must not meet on one communicator: ranks could order them differently.
+    if (facts_.threads && options.progress != mpi_progress::on_poll)
+      threaded_.emplace(duplicate_mpi(original, call, *peers_), peers_);
   }
 
-  /// Of no channel: drives the operation until it is over. If it is in vain to wait for that, it goes on.
-  static void complete(const std::shared_ptr<library_call>& operation, const mpi_call& call, mpi_peers& peers) {
-    static mpi_traffic nobodys;
-    operation->prepare(nobodys, false, call, &peers);
-    mpi_driver::of_process().start_polled(*operation);
-    try {
-      wait(*operation);
-    } catch (...) {
-      if (!operation->ended()) mpi_driver::of_process().keep(operation);
-      throw;
-    }
-  }
-
-  /// Of this channel; likewise.
+  /// Drives it until it is over. If it is in vain to wait for that, it goes on.
   void complete(library_call& operation, const mpi_call& call) {
     try {
-      wait(start(operation, always_threaded(), call));
+      mpi_driver::of_process().wait(start(operation, always_threaded(), call));
     } catch (...) {
       let_go(operation, shared_from_this());
       throw;
@@ -290,7 +214,7 @@ class mpi_channel : public std::enable_shared_from_this<mpi_channel> {
   static constexpr std::size_t most_staged = std::size_t{1} << 20;
 
   mpi_options options_;
-  family peers_;
+  mpi_family peers_;
   std::optional<mpi_duplicate> polled_, threaded_;
   int rank_ = 0, size_ = 1;
   mpi_facts facts_;

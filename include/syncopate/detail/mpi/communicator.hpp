@@ -17,6 +17,7 @@
 #include "../../tensor.hpp"
 #include "../equal_blocks.hpp"
 #include "channel.hpp"
+#include "driver.hpp"
 
 namespace syncopate::detail {
 
@@ -37,9 +38,9 @@ class mpi_communicator {
       if (operation_) mpi_channel::let_go(*operation_, std::move(channel_));
     }
 
-    bool test() { return !operation_ || mpi_channel::test(*operation_); }
+    bool test() { return !operation_ || mpi_driver::of_process().test(*operation_); }
     void wait() {
-      if (operation_) mpi_channel::wait(*operation_);
+      if (operation_) mpi_driver::of_process().wait(*operation_);
     }
     /// When it was seen to be complete. Precondition: it is.
     std::chrono::steady_clock::time_point landed_at() const { return operation_->landed_at(); }

@@ -16,6 +16,7 @@
 #include "check.hpp"
 #include "machine.hpp"
 #include "operation.hpp"
+#include "peers.hpp"
 #include "watch.hpp"
 
 namespace syncopate::detail {
@@ -67,6 +68,42 @@ class mpi_driver {
     return end;
   }
 
+  /// Whether it is over; lets it progress. Throws what went wrong with it, or that ranks are lost that it needs.
+  bool test(const mpi_operation& operation) {
+    if (!operation.ended()) {
+      const auto now = operation.threaded ? mpi_peers::clock::now() : poll();
+      if (!operation.ended()) {
+        if (mpi_peers* const peers = operation.peers()) {
+          peers->look(now);
+          peers->check(operation.call());
+        }
+        return false;
+      }
+    }
+    operation.rethrow_failure();
+    return true;
+  }
+
+  /// Returns once it is over. Throws what went wrong with it, or that ranks are lost that it needs.
+  void wait(const mpi_operation& operation) {
+    if (!operation.ended()) {
+      if (operation.threaded)
+        wait_threaded(operation);
+      else
+        wait_polled(operation);
+    }
+    operation.rethrow_failure();
+  }
+
+  /// Keeps something until the process ends.
+  void keep(std::shared_ptr<void> object) {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(object));
+  }
+
+ private:
+  mpi_driver() = default;
+
   /// Drives what callers drive until this one is over: spins at first, then sleeps in between. Throws where it is in
   /// vain to wait.
   void wait_polled(const mpi_operation& operation) {
@@ -100,15 +137,6 @@ class mpi_driver {
       if (ended_.wait_for(lock, pause, over)) return;
     }
   }
-
-  /// Keeps something until the process ends.
-  void keep(std::shared_ptr<void> object) {
-    const std::lock_guard lock(mutex_);
-    kept_.push_back(std::move(object));
-  }
-
- private:
-  mpi_driver() = default;
 
   /// Advances what callers drive. Whether there is any left.
   bool drives_for_callers() {

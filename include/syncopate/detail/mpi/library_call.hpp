@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "../buffer.hpp"
+#include "../elements/buffer.hpp"
 #include "operation.hpp"
 
 namespace syncopate::detail {

@@ -14,7 +14,7 @@
 #include "../../error.hpp"
 #include "../../tensor.hpp"
 #include "../collective_call.hpp"
-#include "../elementwise.hpp"
+#include "../elements/loop.hpp"
 #include "check.hpp"
 #include "peers.hpp"
 

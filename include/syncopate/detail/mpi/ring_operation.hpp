@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "../buffer.hpp"
+#include "../elements/buffer.hpp"
 #include "operation.hpp"
 
 namespace syncopate::detail {

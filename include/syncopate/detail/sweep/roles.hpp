@@ -55,34 +55,6 @@ template <class A>
 inline constexpr bool any_keeps_weights =
     keeps_weights<A> || keeps_weights<predictor_type<A>> || keeps_weights<merge_type<A>>;
 
-/// Whether an averaging declares that ranks share the work of its updates.
-template <class A>
-inline constexpr bool shards = [] {
-  if constexpr (requires { A::sharded; })
-    return bool{A::sharded};
-  else
-    return false;
-}();
-
-/// Whether an averaging takes its snapshot before what is due at the same step is merged.
-template <class A>
-inline constexpr bool takes_snapshot_first = [] {
-  if constexpr (requires { A::snapshot_first; })
-    return bool{A::snapshot_first};
-  else
-    return false;
-}();
-
-/// How many of a policy's state vectors, the first ones, start as the weights: `static constexpr std::size_t
-/// weight_vectors`.
-template <class P>
-inline constexpr std::size_t weight_vectors = [] {
-  if constexpr (requires { P::weight_vectors; })
-    return std::size_t{P::weight_vectors};
-  else
-    return std::size_t{0};
-}();
-
 /// Throws the policies' own `configuration_error` where they have something against their hyper-parameters.
 template <class P>
 constexpr void validate(const P& policy) {

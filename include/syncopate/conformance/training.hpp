@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "../../checkpoint.hpp"
-#include "../../communicators/thread_team.hpp"
-#include "../../scheme_options.hpp"
-#include "../../tensor.hpp"
-#include "../../update_scheme.hpp"
+#include "../checkpoint.hpp"
+#include "../communicators/thread_team.hpp"
+#include "../scheme_options.hpp"
+#include "../tensor.hpp"
+#include "../update_scheme.hpp"
 
 /// Trains a scheme in the ways that the laws compare.
 namespace syncopate::detail::conformance {

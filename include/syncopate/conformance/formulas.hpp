@@ -10,11 +10,11 @@
 #include <type_traits>
 #include <variant>
 
-#include "../../concepts.hpp"
-#include "../../conformance_report.hpp"
-#include "../../error.hpp"
-#include "../roles.hpp"
-#include "../validate.hpp"
+#include "../concepts.hpp"
+#include "../conformance_report.hpp"
+#include "../detail/sweep/roles.hpp"
+#include "../detail/validate.hpp"
+#include "../error.hpp"
 #include "laws.hpp"
 
 /// The laws of a formula alone, and of its hyper-parameters.

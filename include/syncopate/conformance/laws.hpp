@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "../../conformance_report.hpp"
-#include "../validate.hpp"
+#include "../conformance_report.hpp"
+#include "../detail/validate.hpp"
 #include "training.hpp"
 
 /// The laws that compare trainings.

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "../error.hpp"
-#include "../tensor.hpp"
-#include "by_rank.hpp"
-#include "collective_call.hpp"
-#include "elementwise.hpp"
+#include "../../error.hpp"
+#include "../../tensor.hpp"
+#include "../by_rank.hpp"
+#include "../collective_call.hpp"
+#include "../elements/loop.hpp"
 
 namespace syncopate::detail {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "../../conformance_report.hpp"
-#include "../../training_signal.hpp"
-#include "../roles.hpp"
+#include "../conformance_report.hpp"
+#include "../detail/sweep/roles.hpp"
+#include "../training_signal.hpp"
 #include "training.hpp"
 
 /// The laws of a delay policy.

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "../communicators/link_model.hpp"
+#include "../../communicators/link_model.hpp"
+#include "../faults.hpp"
 #include "collective_operation.hpp"
-#include "faults.hpp"
 
 namespace syncopate::detail {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "../concepts.hpp"
+#include "../detail/sweep/roles.hpp"
 #include "../statistics.hpp"
-#include "roles.hpp"
 
 namespace syncopate::detail {
 
