@@ -60,9 +60,11 @@ class scheme_base {
  protected:
   scheme_base() = default;
   scheme_base(scheme_base&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
-  ~scheme_base();
+  ~scheme_base() = default;
 
   void runs_on(detail::engine& engine) { engine_ = &engine; }
+  /// Before the engine is destroyed: tells the other ranks, if an exception passes by.
+  void leave() noexcept;
   detail::engine& engine(const char* call) const;
   /// Calls `work(engine)`, and notes what goes wrong in it.
   template <class Work>
@@ -83,7 +85,7 @@ SYNCOPATE_FUNCTION detail::engine& scheme_base::engine(const char* call) const {
   return *engine_;
 }
 
-SYNCOPATE_FUNCTION scheme_base::~scheme_base() {
+SYNCOPATE_FUNCTION void scheme_base::leave() noexcept {
   if (engine_ && std::uncaught_exceptions() > exceptions_) engine_->fail(engine_->failure());
 }
 

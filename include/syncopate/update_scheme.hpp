@@ -71,6 +71,7 @@ class update_scheme : public scheme_base {
 
   /// A scheme that is destroyed waits for nobody. Memory that a transport may still write to is kept until the process
   /// ends.
+  ~update_scheme() { this->leave(); }
   update_scheme(update_scheme&&) = default;
   update_scheme& operator=(update_scheme&&) = delete;
 

@@ -170,7 +170,7 @@ TEST_CASE("What ranks say is summed for each block, and gathered", "[engine][sha
   const auto summed = detail::read_summed_header(std::span<const float>(sum), 4);
   CHECK(summed.samples == 7.5);
   CHECK_FALSE(summed.all_joined);
-  CHECK(summed.not_finite_rank >= 0);
+  CHECK(!summed.finite);
   const auto read = [&](auto& from) {
     return detail::read_gathered_headers(std::span<const float>(from).subspan(3), header, stride, 4, step);
   };

@@ -47,9 +47,10 @@ struct fragment {
 inline std::size_t part::slot_of(std::int64_t message) const { return of.messages.slot_of(message); }
 
 inline in_flight_view part::in_flight(std::int64_t step) const {
-  // Before the first one there is a message that was never used, and is zero.
-  const std::int64_t newest = absorbed > 0 ? absorbed - 1 : sent;
-  return of.messages.view(absorbed, sent, step, way->sum(slot_of(newest)));
+  // What leaves in the step that is being made is not in flight before that has ended. Before the first message there
+  // is one that was never used, and is zero.
+  const std::int64_t launched = of.messages.launched(), newest = absorbed > 0 ? absorbed - 1 : launched;
+  return of.messages.view(absorbed, step, way->sum(slot_of(newest)));
 }
 
 }  // namespace syncopate::detail

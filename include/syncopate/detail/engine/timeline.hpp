@@ -42,9 +42,9 @@ class timeline {
   bool expect(const schedule& when, std::int64_t step);
   bool expect_all();
 
-  /// What a bucket sees of messages of which it has sent and absorbed so many.
-  in_flight_view view(std::int64_t absorbed, std::int64_t sent, std::int64_t step, const void* newest) const {
-    return {absorbed, sent, steps_, slots_, step, newest};
+  /// What a bucket sees that has absorbed so many messages.
+  in_flight_view view(std::int64_t absorbed, std::int64_t step, const void* newest) const {
+    return {absorbed, launched_, steps_, slots_, step, newest};
   }
 
   void serialise(state_visitor& visitor, std::int64_t clock);
