@@ -93,6 +93,7 @@ SYNCOPATE_FUNCTION void scheme_base::end_step() {
   guarded("end_step", [](detail::engine& engine) {
     engine.require_open_step("end_step");
     engine.end_step();
+    engine.send_back();
   });
 }
 

@@ -89,6 +89,9 @@ class engine {
   void gradient_ready(std::size_t layer);
   void end_step();
   void before_forward(std::size_t layer);
+  /// Goes on with weights that travel back as far as there is nothing to wait for. Not in `step`, nor in `join`, where
+  /// more may become due than had been when some of them left.
+  void send_back() { flow_.send_back(model_.tensors()); }
   void receive_all();
   void throw_refused();
   void join();
@@ -241,7 +244,6 @@ SYNCOPATE_FUNCTION void engine::end_step() {
   expect_forward();
   state_.end_step();
   ++clock_;
-  flow_.send_back(model_.tensors());
 }
 
 /// What has to be known of this rank's gradients before anything is made of them.
@@ -268,7 +270,7 @@ SYNCOPATE_FUNCTION void engine::before_forward(std::size_t layer) {
   for (const std::size_t number : wanted.buckets) flow_.receive(number, model_.tensors());
   layers_.make_current(layer);
   throw_refused();
-  flow_.send_back(model_.tensors());
+  send_back();
 }
 
 SYNCOPATE_FUNCTION void engine::receive_all() {
@@ -284,8 +286,7 @@ SYNCOPATE_FUNCTION void engine::throw_refused() {
 
 SYNCOPATE_FUNCTION void engine::poll() {
   flow_.poll();
-  if (traits_.sharded && state_.is(scheme_state::phase::running))
-    guarded([&] { flow_.send_back(model_.tensors()); });
+  if (traits_.sharded && state_.is(scheme_state::phase::running)) guarded([&] { send_back(); });
 }
 
 SYNCOPATE_FUNCTION void engine::fail(std::string_view why) noexcept {

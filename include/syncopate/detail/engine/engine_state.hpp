@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../version.hpp"
 #include "consensus.hpp"
 #include "engine.hpp"
 #include "kept.hpp"

@@ -138,7 +138,7 @@ class coded_header {
     for (std::size_t i = 0; i + at_once <= N; i += at_once)
       add(std::integral_constant<std::size_t, sizeof(std::uint64_t)>(), elements + i);
     if constexpr (N % at_once > 0) add(std::integral_constant<std::size_t, sizeof(T)>(), elements + N - 1);
-    return static_cast<std::uint32_t>(mixed % (1u << check_bits));
+    return static_cast<std::uint32_t>(mixed >> (64 - check_bits));  // these depend on all bits of all words
   }
 };
 
