@@ -2,7 +2,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <ranges>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -27,11 +26,9 @@ concept Element = std::same_as<T, float> || std::same_as<T, double>;
 template <class X>
 struct tensor_traits {
   template <class Y>
-  requires std::ranges::contiguous_range<Y> && std::ranges::sized_range<Y> &&
-      Element<std::remove_cv_t<std::ranges::range_value_t<Y>>>
+  requires Element<typename decltype(std::span(std::declval<Y&>()))::value_type>
   static constexpr auto elements(Y& tensor) {
-    return std::span<std::remove_reference_t<std::ranges::range_reference_t<Y>>>(std::ranges::data(tensor),
-                                                                                 std::ranges::size(tensor));
+    return std::span<typename decltype(std::span(tensor))::element_type>(tensor);
   }
 };
 
@@ -49,6 +46,25 @@ concept Tensor = requires(std::remove_reference_t<X>& tensor) {
 
 namespace detail {
 
+namespace visited {
+
+using std::begin, std::end;
+
+/// What a range-based `for` can visit. Spelled out, since <ranges> takes a compiler longer than all else here.
+template <class X>
+concept range_of_parts = requires(X& range, decltype(begin(range)) at) {
+  { at != end(range) } -> std::convertible_to<bool>;
+  *at;
+  ++at;
+};
+
+template <range_of_parts X>
+using part_of = decltype(*begin(std::declval<X&>()));
+
+}  // namespace visited
+
+using visited::part_of, visited::range_of_parts;
+
 template <class X>
 concept tuple_like = requires {
   std::tuple_size<std::remove_cvref_t<X>>::value;
@@ -58,12 +74,11 @@ template <class X>
 consteval bool is_model() {
   if constexpr (Tensor<X>) {
     return true;
-  } else if constexpr (std::ranges::input_range<std::remove_reference_t<X>>) {
-    using inner = std::ranges::range_reference_t<std::remove_reference_t<X>>;
-    if constexpr (std::same_as<std::remove_cvref_t<inner>, std::remove_cvref_t<X>>)
+  } else if constexpr (range_of_parts<X>) {
+    if constexpr (std::same_as<std::remove_cvref_t<part_of<X>>, std::remove_cvref_t<X>>)
       return false;
     else
-      return is_model<inner>();
+      return is_model<part_of<X>>();
   } else if constexpr (tuple_like<X>) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (is_model<std::tuple_element_t<I, std::remove_cvref_t<X>>>() && ...);
@@ -86,7 +101,7 @@ template <Model X, class Visitor>
 constexpr void for_each_tensor(X&& model, Visitor&& visit) {
   if constexpr (Tensor<X>) {
     visit(elements(model));
-  } else if constexpr (std::ranges::input_range<std::remove_reference_t<X>>) {
+  } else if constexpr (detail::range_of_parts<X>) {
     for (auto&& part : model) for_each_tensor(part, visit);
   } else {
     std::apply([&](auto&&... parts) { (for_each_tensor(parts, visit), ...); }, model);
@@ -99,7 +114,7 @@ template <Model X, class Visitor>
 constexpr void for_each_layer(X&& model, Visitor&& visit) {
   if constexpr (Tensor<X>) {
     visit(model);
-  } else if constexpr (std::ranges::input_range<std::remove_reference_t<X>>) {
+  } else if constexpr (detail::range_of_parts<X>) {
     for (auto&& layer : model) visit(layer);
   } else {
     std::apply([&](auto&&... layers) { (visit(layers), ...); }, model);
@@ -113,8 +128,8 @@ template <class X, class T>
 consteval bool model_has() {
   if constexpr (Tensor<X>) {
     return std::same_as<typename decltype(elements(std::declval<std::remove_reference_t<X>&>()))::value_type, T>;
-  } else if constexpr (std::ranges::input_range<std::remove_reference_t<X>>) {
-    return model_has<std::ranges::range_reference_t<std::remove_reference_t<X>>, T>();
+  } else if constexpr (range_of_parts<X>) {
+    return model_has<part_of<X>, T>();
   } else {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (model_has<std::tuple_element_t<I, std::remove_cvref_t<X>>, T>() || ...);

@@ -8,6 +8,7 @@
 #include <syncopate/tensor.hpp>
 #include <tuple>
 #include <utility>
+#include <valarray>
 #include <vector>
 
 using namespace syncopate;
@@ -29,6 +30,18 @@ struct strided {
 struct layer {
   matrix weights;
   std::vector<double> bias;
+};
+
+/// A range by functions that are found beside it, and not when it is constant; and one that is a range of itself.
+struct pair_of_tensors {
+  std::vector<float> tensors[2];
+};
+std::vector<float>* begin(pair_of_tensors& pair) { return pair.tensors; }
+std::vector<float>* end(pair_of_tensors& pair) { return pair.tensors + 2; }
+
+struct path {
+  const path* begin() const { return this; }
+  const path* end() const { return this; }
 };
 
 }  // namespace
@@ -62,6 +75,7 @@ static_assert(Model<std::array<std::vector<float>, 2>> && Model<float[2][3]>);
 static_assert(!Model<std::tuple<std::vector<float>, int>> && !Model<std::vector<layer>> && !Model<std::deque<float>>);
 static_assert(!Model<int> && !Model<strided> && !Model<std::map<int, std::vector<float>>>);
 static_assert(!Model<std::string> && !Model<std::vector<std::string>>);
+static_assert(Model<pair_of_tensors> && !Model<const pair_of_tensors> && !Model<path> && Tensor<std::valarray<float>>);
 
 static_assert(std::same_as<elements_of<std::vector<std::array<float, 2>>>, float>);
 static_assert(std::same_as<elements_of<const std::vector<double>&>, double>);
@@ -153,6 +167,13 @@ TEST_CASE("models nest", "[tensor]") {
 
   std::pair<std::list<std::vector<float>>, std::span<double>> pair{{{7}, {8, 9}}, std::get<1>(layers[1])};
   CHECK(visited(pair) == visits{{1, 7, 'f'}, {2, 8, 'f'}, {2, 5, 'd'}});
+}
+
+TEST_CASE("what a for loop visits is a range of models", "[tensor]") {
+  pair_of_tensors pair{{{1, 2}, {3}}};
+  std::vector<std::size_t> sizes;
+  for_each_tensor(pair, [&](std::span<float> elements) { sizes.push_back(elements.size()); });
+  CHECK(sizes == std::vector<std::size_t>{2, 1});
 }
 
 TEST_CASE("an empty model has no tensors", "[tensor]") {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
@@ -88,8 +87,9 @@ class batch_growth {
     if (batch_ == options_.largest_batch || !trigger_.grows(signal, trigger_state_)) return false;
     rate_before_ = rate_factor();
     grown_at_ = signal.step;
-    const double wanted = std::floor(options_.factor * static_cast<double>(batch_));
-    batch_ = std::min(options_.largest_batch, std::max(batch_ + 1, static_cast<std::size_t>(wanted)));
+    const auto wanted = static_cast<std::size_t>(std::floor(options_.factor * static_cast<double>(batch_)));
+    batch_ = wanted > batch_ ? wanted : batch_ + 1;
+    if (batch_ > options_.largest_batch) batch_ = options_.largest_batch;
     return true;
   }
 
@@ -100,10 +100,10 @@ class batch_growth {
   /// By which the learning rate that belongs to the first batch is to be multiplied.
   double rate_factor() const {
     const double growth = static_cast<double>(batch_) / static_cast<double>(first_batch_);
-    const double wanted =
-        std::min(options_.largest_rate_factor, options_.scaling == rate_scaling::linear        ? growth
-                                               : options_.scaling == rate_scaling::square_root ? std::sqrt(growth)
-                                                                                               : 1);
+    double wanted = options_.scaling == rate_scaling::linear        ? growth
+                    : options_.scaling == rate_scaling::square_root ? std::sqrt(growth)
+                                                                    : 1;
+    if (wanted > options_.largest_rate_factor) wanted = options_.largest_rate_factor;
     const std::int64_t passed = newest_step_ - grown_at_;
     if (passed >= options_.ramp_steps) return wanted;
     return rate_before_ +
@@ -129,7 +129,7 @@ class batch_growth {
     newest_step_ = static_cast<std::int64_t>(state[1]);
     grown_at_ = static_cast<std::int64_t>(state[2]);
     rate_before_ = state[3];
-    std::copy(state.begin() + 4, state.end(), trigger_state_.begin());
+    for (std::size_t i = 0; i < trigger_state_.size(); ++i) trigger_state_[i] = state[4 + i];
   }
 
  private:

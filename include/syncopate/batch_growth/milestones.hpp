@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "../error.hpp"
@@ -26,9 +24,12 @@ struct milestones {
   }
 
   void validate() const {
-    if (std::ranges::adjacent_find(steps, std::greater_equal<>()) != steps.end() ||
-        (!steps.empty() && steps.front() < 0))
-      throw configuration_error("syncopate: milestones.steps must be numbers of steps in ascending order");
+    std::int64_t before = -1;
+    for (const std::int64_t step : steps) {
+      if (step <= before)
+        throw configuration_error("syncopate: milestones.steps must be numbers of steps in ascending order");
+      before = step;
+    }
   }
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -40,8 +39,8 @@ struct lazy_delay {
     const double latest = signal.latest_squares, earlier = signal.earlier_squares, all = signal.mean_of_squares;
     if (!(latest > 0)) return;  // nobody had samples in the last step, as at the end of an epoch
     const bool angle = earlier + latest <= all, size = static_cast<double>(interval) * latest <= all;
-    if (angle && size) interval = std::min(longest_interval, interval + 1);
-    if (!angle && !size) interval = std::max<std::int64_t>(1, interval - 1);
+    if (angle && size && interval < longest_interval) ++interval;
+    if (!angle && !size && interval > 1) --interval;
   }
 
   std::array<std::int64_t, 2> state() const { return {interval, newest}; }

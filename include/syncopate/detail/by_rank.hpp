@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -16,21 +15,15 @@ inline std::string list_of_ranks(const std::vector<int>& ranks) {
 
 /// "rank 0: …; ranks 1, 2: …": groups ranks by what is said of each.
 inline std::string by_rank(const std::vector<std::string>& texts) {
-  std::vector<std::string> said;
-  std::vector<std::vector<int>> by;
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const auto found = std::find(said.begin(), said.end(), texts[rank]);
-    if (found == said.end()) {
-      said.push_back(texts[rank]);
-      by.push_back({static_cast<int>(rank)});
-    } else {
-      by[static_cast<std::size_t>(found - said.begin())].push_back(static_cast<int>(rank));
-    }
-  }
   std::string result;
-  for (std::size_t group = 0; group < said.size(); ++group) {
-    if (group > 0) result += "; ";
-    result += list_of_ranks(by[group]) + ": " + said[group];
+  for (std::size_t first = 0; first < texts.size(); ++first) {
+    std::size_t rank = 0;
+    while (texts[rank] != texts[first]) ++rank;
+    if (rank < first) continue;  // told with that one
+    std::vector<int> ranks;
+    for (; rank < texts.size(); ++rank)
+      if (texts[rank] == texts[first]) ranks.push_back(static_cast<int>(rank));
+    result += (result.empty() ? "" : "; ") + list_of_ranks(ranks) + ": " + texts[first];
   }
   return result;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -28,7 +27,8 @@ struct cosine_gate {
     const auto [dot, mean_squared, smoothed_squared] = sums;
     const double norms = std::sqrt(mean_squared) * std::sqrt(smoothed_squared);
     if (count == 0 || norms == 0) return 1;
-    return 1 - strength * std::clamp(dot / norms, 0.0, 1.0);
+    const double cosine = dot / norms;
+    return 1 - strength * (cosine < 0 ? 0 : cosine > 1 ? 1 : cosine);
   }
 
   /// Throws `configuration_error` unless 0 ≤ strength < 1: at 1 a parallel mean would be ignored.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -48,7 +47,8 @@ struct tracking_signal {
     double& deviation = scalars_kept[0];
     deviation += smoothing * (std::sqrt(error_squared) - deviation);
     if (count == 0 || deviation == 0) return 1;
-    return std::clamp(std::sqrt(signal_squared) / deviation, lowest_gain, 1.0);
+    const double gain = std::sqrt(signal_squared) / deviation;
+    return gain < lowest_gain ? lowest_gain : gain > 1 ? 1 : gain;
   }
 
   /// Throws `configuration_error` unless 0 < smoothing ≤ 1 and 0 ≤ lowest_gain ≤ 1.
