@@ -2,16 +2,20 @@
 
 #include <cstddef>
 #include <exception>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "detail/bodies.hpp"
 #include "detail/engine/engine.hpp"
-#include "detail/engine/kept.hpp"
 #include "factor_exchange.hpp"
 #include "memory_report.hpp"
 #include "statistics.hpp"
 #include "training_signal.hpp"
+#if SYNCOPATE_BODIES
+#include "detail/engine/kept.hpp"
+#endif
 
 namespace syncopate {
 
@@ -59,12 +63,10 @@ class scheme_base {
 
  protected:
   scheme_base() = default;
-  scheme_base(scheme_base&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
-  ~scheme_base() = default;
+  scheme_base(scheme_base&&) = default;
+  ~scheme_base();
 
-  void runs_on(detail::engine& engine) { engine_ = &engine; }
-  /// Before the engine is destroyed: tells the other ranks, if an exception passes by.
-  void leave() noexcept;
+  void runs_on(std::unique_ptr<detail::engine> engine) { engine_ = std::move(engine); }
   detail::engine& engine(const char* call) const;
   /// Calls `work(engine)`, and notes what goes wrong in it.
   template <class Work>
@@ -74,7 +76,7 @@ class scheme_base {
   }
 
  private:
-  detail::engine* engine_ = nullptr;
+  std::unique_ptr<detail::engine> engine_;
   int exceptions_ = std::uncaught_exceptions();
 };
 
@@ -85,8 +87,9 @@ SYNCOPATE_FUNCTION detail::engine& scheme_base::engine(const char* call) const {
   return *engine_;
 }
 
-SYNCOPATE_FUNCTION void scheme_base::leave() noexcept {
-  if (engine_ && std::uncaught_exceptions() > exceptions_) engine_->fail(engine_->failure());
+SYNCOPATE_FUNCTION scheme_base::~scheme_base() {
+  const bool passes_by = std::uncaught_exceptions() > exceptions_;
+  if (engine_ && engine_->has_started() && passes_by) engine_->fail(engine_->failure());
 }
 
 SYNCOPATE_FUNCTION void scheme_base::end_step() {
@@ -120,7 +123,7 @@ SYNCOPATE_FUNCTION memory_report scheme_base::memory() const {
 }
 
 SYNCOPATE_FUNCTION const factor_choice& scheme_base::exchange_of(std::size_t layer) const {
-  return engine("exchange_of").factored().at(layer, "").choice;
+  return engine("exchange_of").exchange_of(layer);
 }
 
 SYNCOPATE_FUNCTION int scheme_base::rank() const { return engine("rank").ranks().rank(); }

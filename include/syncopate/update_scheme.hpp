@@ -45,12 +45,13 @@ class update_scheme : public scheme_base {
   /// Throws, on every rank, `configuration_error` for senseless hyper-parameters or ranks with different policies,
   /// hyper-parameters or options, and `layout_error` for ranks with different tensors.
   template <class W>
-  update_scheme(W&& weights, C communicator, D delay, A averaging, const scheme_options& options = {}) {
+  update_scheme(W&& weights, C communicator, D delay, A averaging, const scheme_options& options = {})
+      : update_scheme(std::make_unique<wire>(communicator.duplicate()),
+                      std::make_unique<detail::schedules_of<D>>(std::move(delay)),
+                      std::make_unique<policies>(std::move(averaging)), options) {
     static_assert(detail::check_scheme<Elements, C, D, A>());
     detail::check_weights<W, Elements>();
-    parts_ = std::make_unique<parts>(communicator.duplicate(), std::move(delay), std::move(averaging), options);
-    detail::engine& engine = parts_->engine;
-    runs_on(engine);
+    detail::engine& engine = this->engine("update_scheme");
     engine.describe([&] {
       engine.validate();
       for_each_layer(weights, [&](auto& layer) {
@@ -71,7 +72,6 @@ class update_scheme : public scheme_base {
 
   /// A scheme that is destroyed waits for nobody. Memory that a transport may still write to is kept until the process
   /// ends.
-  ~update_scheme() { this->leave(); }
   update_scheme(update_scheme&&) = default;
   update_scheme& operator=(update_scheme&&) = delete;
 
@@ -97,7 +97,7 @@ class update_scheme : public scheme_base {
     guarded("step", [&](detail::engine& engine) {
       engine.prepare("step", samples);
       bind_weights(weights);
-      engine.factored().require_gradients("step");
+      engine.require_gradients("step");
       bind_to_read(gradients, "gradients");
       engine.model().check();
       engine.step(samples);
@@ -145,9 +145,9 @@ class update_scheme : public scheme_base {
   void gradient_ready(std::size_t layer, G&& gradient) {
     detail::check_gradient_of_layer<G, Elements>();
     guarded("gradient_ready", [&](detail::engine& engine) {
-      const auto& wanted = engine.expect_layer("gradient_ready", layer);
-      engine.factored().require_gradient(layer, "gradient_ready");
-      detail::bind<false>(engine.model(), gradient, {"gradients", wanted.first, wanted.tensors, layer});
+      const auto wanted = engine.expect_layer("gradient_ready", layer);
+      engine.require_gradient(layer, "gradient_ready");
+      detail::bind<false>(engine.model(), gradient, wanted);
       engine.model().check();
       engine.gradient_ready(layer);
     });
@@ -162,7 +162,7 @@ class update_scheme : public scheme_base {
     detail::check_factors<X, E, Elements>();
     guarded("factors_ready", [&](detail::engine& engine) {
       engine.expect_layer("factors_ready", layer);
-      engine.factored().give(layer, detail::one_tensor(activations), detail::one_tensor(errors), engine.model());
+      engine.give_factors(layer, detail::one_tensor(activations), detail::one_tensor(errors));
       engine.gradient_ready(layer);
     });
   }
@@ -288,45 +288,38 @@ class update_scheme : public scheme_base {
   const auto& rule() const { return averaging().rule; }
 
   /// The averaging with all its policies, for the same purpose.
-  A& averaging() { return parts_->policies.averaging(); }
-  const A& averaging() const { return parts_->policies.averaging(); }
+  A& averaging() { return averaging_->averaging(); }
+  const A& averaging() const { return std::as_const(*averaging_).averaging(); }
 
   /// The channel of its own that the scheme sums on. Whoever calls something there does so on all ranks, between the
   /// same two calls of the scheme.
-  C& communicator() { return parts_->communicator; }
-  const C& communicator() const { return parts_->communicator; }
+  C& communicator() { return wire_->communicator(); }
+  const C& communicator() const { return wire_->communicator(); }
 
  private:
-  using element_types = detail::element_list<Elements>;
+  using wire = typename detail::element_list<Elements>::template in<detail::wire_of, C>;
+  using policies = typename detail::element_list<Elements>::template in<detail::policies_of, A>;
 
-  /// What the engine works with, where it stays when the scheme is moved.
-  struct parts {
-    parts(C ranks, D delay, A averaging, const scheme_options& options)
-        : communicator(std::move(ranks)),
-          schedules(std::move(delay)),
-          policies(std::move(averaging)),
-          engine(std::make_unique<typename element_types::template in<detail::wire_of, C>>(communicator), schedules,
-                 policies, options) {}
-
-    C communicator;
-    detail::schedules_of<D> schedules;
-    typename element_types::template in<detail::policies_of, A> policies;
-    detail::engine engine;
-  };
+  update_scheme(std::unique_ptr<wire> on, std::unique_ptr<detail::schedules> when, std::unique_ptr<policies> averaging,
+                const scheme_options& options)
+      : wire_(on.get()), averaging_(averaging.get()) {
+    this->runs_on(std::make_unique<detail::engine>(std::move(on), std::move(when), std::move(averaging), options));
+  }
 
   template <class W>
   void bind_weights(W&& weights) {
-    detail::binding& model = parts_->engine.model();
+    detail::binding& model = engine("bind").model();
     detail::bind<true>(model, weights, model.all("weights"));
   }
   template <class X>
   void bind_to_read(X&& model, const char* what) {
-    detail::binding& bound = parts_->engine.model();
+    detail::binding& bound = engine("bind").model();
     detail::bind<false>(bound, model, bound.all(what));
     if (std::string_view(what) == "weights") bound.forget_gradients();
   }
 
-  std::unique_ptr<parts> parts_;
+  wire* wire_;           ///< the engine's
+  policies* averaging_;  ///< likewise
 };
 
 template <class W, class C, class D, class A>

@@ -71,10 +71,13 @@ class policies_of final : public policies {
 
   std::unique_ptr<exchange> make_exchange(std::size_t element_bytes, const cargo& what, wire& on,
                                           measurement& measured) const override {
-    if constexpr (requires { in_force_.now.make_exchange(element_bytes, what, on, measured); })
+    if constexpr (requires { in_force_.now.make_exchange(element_bytes, what, on, measured); }) {
       return in_force_.now.make_exchange(element_bytes, what, on, measured);
-    else
-      return detail::make_exchange(element_bytes, what, on, measured);
+    } else {
+      std::unique_ptr<exchange> made;
+      (void)((sizeof(T) == element_bytes && (made = detail::make_exchange<T, shards<A>>(what, on, measured))) || ...);
+      return made;
+    }
   }
   std::unique_ptr<bucket> make_bucket(std::size_t element_bytes, const message_layout& layout,
                                       std::size_t slots) const override {

@@ -9,6 +9,7 @@
 
 #include "../../concepts.hpp"
 #include "../../training_signal.hpp"
+#include "../bodies.hpp"
 #include "../elements/mix.hpp"
 #include "../elements/state_visitor.hpp"
 #include "../sweep/roles.hpp"
@@ -25,10 +26,11 @@ class schedule {
   virtual void validate() const = 0;
   /// Is shown the newest mean, if it learns from means.
   virtual void observe(const training_signal& signal) = 0;
+  virtual void serialise(state_visitor& visitor) = 0;
+
   /// Hash of what it decides in its first steps. Ranks that decided differently would wait for messages that nobody
   /// sent, and a delay policy need not be comparable.
-  virtual std::uint64_t decisions() const = 0;
-  virtual void serialise(state_visitor& visitor) = 0;
+  std::uint64_t decisions() const;
 };
 
 template <class D>
@@ -42,20 +44,6 @@ class schedule_of final : public schedule {
   void validate() const override { detail::validate(delay_); }
   void observe([[maybe_unused]] const training_signal& signal) override {
     if constexpr (adapts<D>) delay_.observe(signal);
-  }
-  std::uint64_t decisions() const override {
-    constexpr std::int64_t steps = 4096;
-    std::vector<std::int64_t> launched;
-    std::uint64_t hash = 0;
-    std::size_t absorbed = 0;
-    for (std::int64_t step = 0; step < steps; ++step) {
-      const bool launches = delay_.launches(step);
-      if (launches) launched.push_back(step);
-      hash = mix(hash, std::uint64_t{launches});
-      for (; absorbed < launched.size() && delay_.due(launched[absorbed], step); ++absorbed)
-        hash = mix(hash, std::uint64_t{2});
-    }
-    return hash;
   }
   void serialise([[maybe_unused]] state_visitor& visitor) override {
     if constexpr (adapts<D>) {
@@ -73,14 +61,6 @@ class schedule_of final : public schedule {
   D delay_;
 };
 
-/// Whether a delay policy divides layers into fragments, each with a schedule of its own.
-template <class D>
-concept has_fragments = requires(const D& d, std::size_t number) {
-  d.fragments();
-  d.fragment_of(number, number);
-  d.fragment(number);
-};
-
 /// The schedules of a delay policy: one, or one for each fragment of the model.
 class schedules {
  public:
@@ -88,6 +68,7 @@ class schedules {
   virtual std::size_t fragments() const = 0;
   /// Which one a layer belongs to, of so many.
   virtual std::size_t fragment_of(std::size_t layer, std::size_t layers) const = 0;
+  /// Precondition: the delay policy is valid.
   virtual schedule& of(std::size_t fragment) = 0;
   virtual void validate() const = 0;
   virtual bool adapts() const = 0;
@@ -98,43 +79,72 @@ class schedules {
 template <class D>
 class schedules_of final : public schedules {
  public:
-  explicit schedules_of(D delay) : delay_(std::move(delay)) {}
+  explicit schedules_of(D delay) : one_(std::move(delay)) {}
 
-  std::size_t fragments() const override {
-    if constexpr (has_fragments<D>)
-      return delay_.fragments();
-    else
-      return 1;
-  }
-  std::size_t fragment_of([[maybe_unused]] std::size_t layer, [[maybe_unused]] std::size_t layers) const override {
-    if constexpr (has_fragments<D>)
-      return delay_.fragment_of(layer, layers);
-    else
-      return 0;
-  }
-  schedule& of(std::size_t fragment) override {
-    if (made_.empty()) make();
-    return *made_[fragment];
-  }
-  void validate() const override {
-    detail::validate(delay_);
-    for (const auto& one : made_) one->validate();
-  }
+  std::size_t fragments() const override { return 1; }
+  std::size_t fragment_of(std::size_t, std::size_t) const override { return 0; }
+  schedule& of(std::size_t) override { return one_; }
+  void validate() const override { one_.validate(); }
   bool adapts() const override { return detail::adapts<D>; }
   bool observes_gradients() const override { return detail::observes_gradients<D>; }
   bool launches_every_step() const override { return declares_launches_every_step<D>; }
 
  private:
-  void make() {
-    if constexpr (has_fragments<D>)
-      for (std::size_t number = 0; number < delay_.fragments(); ++number)
-        made_.push_back(std::make_unique<schedule_of<decltype(delay_.fragment(number))>>(delay_.fragment(number)));
-    else
-      made_.push_back(std::make_unique<schedule_of<D>>(delay_));
-  }
+  schedule_of<D> one_;
+};
 
+/// Of a delay policy that divides layers into fragments, each with a schedule of its own.
+template <class D>
+requires requires(const D& d, std::size_t number) {
+  d.fragments();
+  d.fragment_of(number, number);
+  d.fragment(number);
+}
+class schedules_of<D> final : public schedules {
+  using fragment_delay = decltype(std::declval<const D&>().fragment(std::size_t{}));
+
+ public:
+  explicit schedules_of(D delay) : delay_(std::move(delay)) {}
+
+  std::size_t fragments() const override { return delay_.fragments(); }
+  std::size_t fragment_of(std::size_t layer, std::size_t layers) const override {
+    return delay_.fragment_of(layer, layers);
+  }
+  schedule& of(std::size_t fragment) override {
+    for (std::size_t number = made_.size(); number <= fragment; ++number)
+      made_.push_back(std::make_unique<schedule_of<fragment_delay>>(delay_.fragment(number)));
+    return *made_[fragment];
+  }
+  void validate() const override {
+    detail::validate(delay_);
+    for (std::size_t number = 0; number < fragments(); ++number) detail::validate(delay_.fragment(number));
+  }
+  bool adapts() const override { return detail::adapts<fragment_delay>; }
+  bool observes_gradients() const override { return detail::observes_gradients<fragment_delay>; }
+  bool launches_every_step() const override { return declares_launches_every_step<fragment_delay>; }
+
+ private:
   D delay_;
   std::vector<std::unique_ptr<schedule>> made_;
 };
+
+#if SYNCOPATE_BODIES
+
+SYNCOPATE_FUNCTION std::uint64_t schedule::decisions() const {
+  constexpr std::int64_t steps = 4096;
+  std::vector<std::int64_t> launched_at;
+  std::uint64_t hash = 0;
+  std::size_t absorbed = 0;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const bool leaves = launches(step);
+    if (leaves) launched_at.push_back(step);
+    hash = mix(hash, std::uint64_t{leaves});
+    for (; absorbed < launched_at.size() && due(launched_at[absorbed], step); ++absorbed)
+      hash = mix(hash, std::uint64_t{2});
+  }
+  return hash;
+}
+
+#endif
 
 }  // namespace syncopate::detail

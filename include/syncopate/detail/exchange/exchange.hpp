@@ -1,22 +1,24 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "../../statistics.hpp"
 #include "../elements/contribution.hpp"
+#include "../elements/message_layout.hpp"
 #include "../elements/slice.hpp"
 #include "../elements/state_visitor.hpp"
 #include "factor_refs.hpp"
-#include "header.hpp"
-#include "measurement.hpp"
-#include "../elements/message_layout.hpp"
-#include "wire.hpp"
+
+namespace syncopate {
+struct bucket_statistics;
+}
 
 namespace syncopate::detail {
+
+struct agreed_headers;
+struct header;
 
 /// What an exchange is made for.
 struct cargo {

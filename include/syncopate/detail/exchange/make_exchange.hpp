@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
 
+#include "../../tensor.hpp"
 #include "../bodies.hpp"
 #include "exchange.hpp"
 #if SYNCOPATE_BODIES
@@ -13,20 +13,31 @@
 
 namespace syncopate::detail {
 
-/// The exchange that suits what is to be carried.
-std::unique_ptr<exchange> make_exchange(std::size_t element_bytes, const cargo& what, wire& on, measurement& measured);
+class measurement;
+class wire;
+
+/// The exchange that suits what is to be carried. `Sharded`: ranks share the work.
+template <Element T, bool Sharded>
+std::unique_ptr<exchange> make_exchange(const cargo& what, wire& on, measurement& measured);
 
 #if SYNCOPATE_BODIES
 
-SYNCOPATE_FUNCTION std::unique_ptr<exchange> make_exchange(std::size_t element_bytes, const cargo& what, wire& on,
-                                                           measurement& measured) {
-  return with_element_of(element_bytes, [&]<class T>(T) -> std::unique_ptr<exchange> {
-    if (what.factors) return std::make_unique<factor_gather<T>>(what, on, measured);
-    if (what.sharded) return std::make_unique<reduce_scatter<T>>(what, on, measured);
+template <Element T, bool Sharded>
+std::unique_ptr<exchange> make_exchange(const cargo& what, wire& on, measurement& measured) {
+  if (what.factors) return std::make_unique<factor_gather<T>>(what, on, measured);
+  if constexpr (Sharded)
+    return std::make_unique<reduce_scatter<T>>(what, on, measured);
+  else
     return std::make_unique<all_reduce<T>>(what, on, measured);
-  });
 }
 
+#endif
+
+#if defined(SYNCOPATE_COMPILES)
+template std::unique_ptr<exchange> make_exchange<float, false>(const cargo&, wire&, measurement&);
+template std::unique_ptr<exchange> make_exchange<float, true>(const cargo&, wire&, measurement&);
+template std::unique_ptr<exchange> make_exchange<double, false>(const cargo&, wire&, measurement&);
+template std::unique_ptr<exchange> make_exchange<double, true>(const cargo&, wire&, measurement&);
 #endif
 
 }  // namespace syncopate::detail

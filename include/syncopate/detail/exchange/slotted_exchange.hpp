@@ -12,6 +12,7 @@
 #include "../elements/finite.hpp"
 #include "exchange.hpp"
 #include "header.hpp"
+#include "measurement.hpp"
 #include "transfer.hpp"
 
 namespace syncopate::detail {

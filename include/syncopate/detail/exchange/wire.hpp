@@ -97,7 +97,9 @@ class flight_of final : public flight {
 template <class C, class... T>
 class wire_of final : public wire {
  public:
-  explicit wire_of(C& communicator) : communicator_(communicator) {}
+  explicit wire_of(C communicator) : communicator_(std::move(communicator)) {}
+
+  C& communicator() { return communicator_; }
 
   int rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
@@ -128,7 +130,7 @@ class wire_of final : public wire {
   }
 
  private:
-  C& communicator_;
+  C communicator_;
 };
 
 }  // namespace syncopate::detail
