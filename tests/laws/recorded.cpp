@@ -519,34 +519,35 @@ class table {
     used_.insert(name);
     const auto line = lines_.find(name);
     const std::string recorded = line == lines_.end() || column == ranks_.size() ? "nowhere" : line->second[column];
-    if (got.str() != recorded) differ(name + way + ", on " + ranks.name + ": " + got.str() + ", recorded " + recorded);
+    if (got.str() != recorded) differ(name, way + ", on " + ranks.name + ": " + got.str() + ", recorded " + recorded);
   }
 
   /// Nothing is known of this training on these ranks.
   void leave_out(const std::string& name) { used_.insert(name); }
 
-  /// All trainings have been noted. Says at once what is not as it was: more than one knows at a glance is a number.
+  /// All trainings have been noted. Says at once what is not as it was.
   void close() {
     for (const auto& [name, recorded] : lines_)
-      if (!used_.contains(name)) differ(name + ": has an entry, but is no training");
-    if (different_ == 0 && recording()) write(std::getenv("SYNCOPATE_RECORD"));
-    INFO(differences_);
-    CHECK(different_ == 0);
+      if (!used_.contains(name)) differ(name, ": has an entry, but is no training");
+    if (different_.empty() && recording()) write(std::getenv("SYNCOPATE_RECORD"));
+    INFO(differences_ << different_.size() << " trainings differ from tests/laws/recorded.txt");
+    CHECK(different_.empty());
   }
 
  private:
-  void differ(const std::string& what) {
-    constexpr int most = 50;
-    if (++different_ <= most) differences_ += "  " + what + "\n";
-    if (different_ == most + 1) differences_ += "  …\n";
+  /// Tells of each training, up to a number, where it was found out.
+  void differ(const std::string& name, const std::string& how) {
+    constexpr std::size_t most = 50;
+    if (!different_.insert(name).second) return;
+    if (different_.size() <= most) differences_ += "  " + name + how + "\n";
+    if (different_.size() == most + 1) differences_ += "  …\n";
   }
 
   void write(const std::string& path) const {
     if (running_.size() < 2) FAIL("SYNCOPATE_RECORD is for test_laws, which has several numbers of ranks");
     std::ofstream file(path);
-    file << "# A fingerprint of each training on so many ranks, bit by bit; recorded.cpp says of what, and how to "
-            "write\n"
-            "# this file anew.\n";
+    file << "# A fingerprint of each training on so many ranks; recorded.cpp says of what, and how to write this "
+            "anew.\n";
     file << "ranks";
     for (const int ranks : ranks_) file << ' ' << ranks;
     file << "\n";
@@ -564,8 +565,8 @@ class table {
   std::map<std::string, std::vector<std::string>> lines_;
   std::vector<std::string> order_;  ///< of lines that are to be written
   std::set<std::string> used_;
-  int different_ = 0;
-  std::string differences_ = "Not as in tests/laws/recorded.txt:\n";
+  std::set<std::string> different_;
+  std::string differences_ = "\n";
 };
 
 template <class W>
