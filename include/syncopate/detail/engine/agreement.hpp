@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -124,7 +123,9 @@ SYNCOPATE_FUNCTION void agree(wire& on, const scheme_facts& own, std::span<const
   const auto all = gather_one(on, own);
   const auto of = [&](int rank) -> const scheme_facts& { return all[static_cast<std::size_t>(rank)]; };
   const auto differ = [&](auto member) {
-    return std::ranges::any_of(all, [&](const auto& f) { return f.*member != own.*member; });
+    for (const scheme_facts& other : all)
+      if (!(other.*member == own.*member)) return true;
+    return false;
   };
 
   for (int rank = 0; rank < ranks; ++rank)
@@ -139,7 +140,7 @@ SYNCOPATE_FUNCTION void agree(wire& on, const scheme_facts& own, std::span<const
 
   // Lengths may differ, so the shorter layouts are padded before they are compared.
   std::uint64_t longest = 0;
-  for (const scheme_facts& f : all) longest = std::max(longest, f.tensors);
+  for (const scheme_facts& f : all) longest = longest < f.tensors ? f.tensors : longest;
   std::vector<tensor_facts> padded(tensors.begin(), tensors.end());
   padded.resize(longest, tensor_facts{0, 0});
   const auto layouts = gather(on, std::span<const tensor_facts>(padded));

@@ -34,6 +34,13 @@ std::vector<planned_bucket> cut_into_buckets(std::span<const tensor_facts> tenso
 
 namespace bucketing {
 
+/// Where backward completes it.
+SYNCOPATE_FUNCTION void insert(std::vector<planned_bucket>& all, planned_bucket added) {
+  auto place = all.end();
+  while (place != all.begin() && (place - 1)->tensors.front().tensor < added.tensors.front().tensor) --place;
+  all.insert(place, std::move(added));
+}
+
 /// Those of one element type and fragment.
 SYNCOPATE_FUNCTION void add_buckets(std::span<const tensor_facts> tensors,
                                     std::span<const std::size_t> fragment_of_tensor, factored_layers& layers,
@@ -42,8 +49,8 @@ SYNCOPATE_FUNCTION void add_buckets(std::span<const tensor_facts> tensors,
   planned_bucket open{{}, element_bytes, fragment};
   std::size_t bytes = 0;
   const auto close = [&] {
-    std::ranges::reverse(open.tensors);
-    if (!open.tensors.empty()) all.push_back(std::exchange(open, {{}, element_bytes, fragment}));
+    std::reverse(open.tensors.begin(), open.tensors.end());
+    if (!open.tensors.empty()) insert(all, std::exchange(open, {{}, element_bytes, fragment}));
     bytes = 0;
   };
   for (std::size_t tensor = tensors.size(); tensor-- > 0;) {
@@ -53,7 +60,7 @@ SYNCOPATE_FUNCTION void add_buckets(std::span<const tensor_facts> tensors,
       tensor = layer->first;
       for (std::size_t t = tensor; t < tensor + layer->tensors; ++t) open.tensors.push_back({t, tensors[t].size});
       open.layer = layer;
-      all.push_back(std::exchange(open, {{}, element_bytes, fragment}));
+      insert(all, std::exchange(open, {{}, element_bytes, fragment}));
       continue;
     }
     const std::size_t size = tensors[tensor].size * element_bytes;
@@ -71,13 +78,10 @@ SYNCOPATE_FUNCTION std::vector<planned_bucket> cut_into_buckets(std::span<const 
                                                                 factored_layers& layers, std::size_t bucket_bytes) {
   std::vector<planned_bucket> all;
   std::size_t fragments = 1;
-  for (const std::size_t fragment : fragment_of_tensor) fragments = std::max(fragments, fragment + 1);
+  for (const std::size_t fragment : fragment_of_tensor) fragments = fragments > fragment ? fragments : fragment + 1;
   for (const std::size_t element_bytes : {sizeof(float), sizeof(double)})
     for (std::size_t fragment = 0; fragment < fragments; ++fragment)
       bucketing::add_buckets(tensors, fragment_of_tensor, layers, bucket_bytes, element_bytes, fragment, all);
-  std::ranges::stable_sort(all, [](const planned_bucket& a, const planned_bucket& b) {
-    return a.tensors.front().tensor > b.tensors.front().tensor;
-  });
   return all;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +28,7 @@ void write_summed_header(std::span<T> elements, const header& own) {
   elements[2] = own.call == calls::join ? T(1) : T(0);
   elements[3] = code;
   elements[4] = code * code;
-  std::ranges::fill(elements.subspan(5), T(0));
+  for (std::size_t i = 5; i < elements.size(); ++i) elements[i] = T(0);
 }
 
 /// Reads it. Where steps differ, or something was damaged, there are no samples; the gathered headers will tell why.

@@ -72,23 +72,22 @@ class factors {
   template <class T>
   void pack(const factor_refs& own, T samples, std::span<T> gathered, std::span<T> exchanged) const {
     const std::span<T> block = own_of(gathered);
-    std::ranges::fill(block, T(0));
-    std::ranges::fill(exchanged, T(0));
-    const std::span activations(static_cast<const T*>(own.activations), own.rows * inputs_);
+    std::fill_n(block.data(), block.size(), T(0));
+    std::fill_n(exchanged.data(), exchanged.size(), T(0));
+    const T* const activations = static_cast<const T*>(own.activations);
     const T* const errors = static_cast<const T*>(own.errors);
     T* const weighted = block.data();
     for_each_element(own.rows * outputs_,
                      [=](std::size_t i) SYNCOPATE_INLINE_LAMBDA { weighted[i] = errors[i] * samples; });
     if (!sharded_) {
-      std::ranges::copy(activations, block.begin() + static_cast<std::ptrdiff_t>(rows_ * outputs_));
+      std::copy_n(activations, own.rows * inputs_, block.data() + rows_ * outputs_);
       return;
     }
     for (std::size_t rank = 0; rank < ranks_; ++rank)
       for (std::size_t row = 0; row < own.rows; ++row) {
         const std::size_t first = std::min(rank * inputs_each(), inputs_);
         const std::size_t count = std::min(inputs_each(), inputs_ - first);
-        std::ranges::copy(activations.subspan(row * inputs_ + first, count),
-                          exchanged.begin() + static_cast<std::ptrdiff_t>((rank * rows_ + row) * inputs_each()));
+        std::copy_n(activations + row * inputs_ + first, count, exchanged.data() + (rank * rows_ + row) * inputs_each());
       }
   }
 
@@ -97,7 +96,7 @@ class factors {
   void form(std::span<const T> gathered, std::span<const T> exchanged, std::span<T> part,
             const matrix_product& product) const {
     const std::span<T> bias = part.subspan(inputs_each() * outputs_, bias_each());
-    std::ranges::fill(bias, T(0));
+    std::fill_n(bias.data(), bias.size(), T(0));
     const std::size_t first = sharded_ ? std::min(rank_ * bias_each(), outputs_) : 0;
     const std::size_t count = std::min(bias.size(), outputs_ - first);
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
