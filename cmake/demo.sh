@@ -10,8 +10,10 @@ source_dir=$(cd "$(dirname "$0")/.." && pwd)
 need $demo_packages
 
 build_dir=${SYNCOPATE_BUILD:-$source_dir/build/demo}
+use_ccache "$source_dir"
+# shellcheck disable=SC2086  # one word, or none
 cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSYNCOPATE_TESTS=OFF \
-  -DSYNCOPATE_BENCHMARKS=OFF
+  -DSYNCOPATE_BENCHMARKS=OFF $launcher
 cmake --build "$build_dir" --target fashion_mnist
 
 # Ranks are threads already: BLAS threads on top would only make them fight for cores.

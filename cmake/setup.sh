@@ -3,12 +3,23 @@
 
 # To build and run the example.
 demo_packages="g++ cmake ninja-build libboost-dev libboost-iostreams-dev libxtensor-dev libxtensor-blas-dev \
-libopenblas-dev libcli11-dev nlohmann-json3-dev dataset-fashion-mnist"
+libopenblas-dev libcli11-dev nlohmann-json3-dev dataset-fashion-mnist ccache"
 # To build and run the benchmarks.
 benchmark_packages="g++ cmake ninja-build libboost-mpi-dev libboost-serialization-dev libopenmpi-dev openmpi-bin \
-libxtensor-dev libeigen3-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev gnuplot-nox valgrind"
+libxtensor-dev libeigen3-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev gnuplot-nox valgrind ccache"
 # To build and run everything.
 test_packages="$demo_packages $benchmark_packages libmpich-dev mpich catch2"
+
+# Compilers' results are kept, also for another clone of the repository in another folder: paths are taken relative to
+# the clone, and precompiled headers are known by their text. Used by cmake's launcher, where ccache is installed.
+# Sets `launcher`.
+use_ccache() {
+  launcher=
+  command -v ccache >/dev/null || return 0
+  export CCACHE_BASEDIR="$1" CCACHE_NOHASHDIR=1
+  export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+  launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache
+}
 
 # need PACKAGE...: returns when all are installed, or stops the script with the list of those that are not.
 need() {

@@ -19,8 +19,10 @@ if [ "${1-}" = --coverage ]; then
     -DSYNCOPATE_BENCHMARKS=OFF -DSYNCOPATE_EXAMPLES=OFF "$@"
 fi
 build_dir=${SYNCOPATE_BUILD:-$source_dir/build/${coverage:-test}}
+use_ccache "$source_dir"
+# shellcheck disable=SC2086  # one word, or none
 cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSYNCOPATE_TESTS=ON \
-  -DSYNCOPATE_BENCHMARKS=ON -DSYNCOPATE_EXAMPLES=ON "$@"
+  -DSYNCOPATE_BENCHMARKS=ON -DSYNCOPATE_EXAMPLES=ON $launcher "$@"
 cmake --build "$build_dir" --parallel "$(nproc)"
 cd "$build_dir"
 [ -n "$coverage" ] || exec ctest --parallel 2 --output-on-failure
