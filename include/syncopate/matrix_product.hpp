@@ -27,8 +27,9 @@ class matrix_product {
   template <class F>
   requires(!std::same_as<F, matrix_product> && std::is_empty_v<F> && std::default_initializable<F> &&
            std::invocable<const F&, const product_of_factors<float>&> &&
-           std::invocable<const F&, const product_of_factors<double>&>) constexpr matrix_product(F)  // NOLINT(google-explicit-constructor):
-                                                                                                     // on purpose
+           std::invocable<const F&, const product_of_factors<
+                                        double>&>) constexpr matrix_product(F)  // NOLINT(google-explicit-constructor):
+                                                                                // on purpose
       : of_floats_([](const product_of_factors<float>& product) { F{}(product); }),
         of_doubles_([](const product_of_factors<double>& product) { F{}(product); }) {}
 

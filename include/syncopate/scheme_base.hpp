@@ -20,8 +20,8 @@
 namespace syncopate {
 
 /// What can be asked of any scheme, whatever its policies and tensors: a reference to it is enough for hooks in the
-/// middle of forward and backward, for logs, and for schedules of learning rates. See `update_scheme`. A scheme that was
-/// moved from has nothing left to do but to be destroyed: its calls throw `usage_error`.
+/// middle of forward and backward, for logs, and for schedules of learning rates. See `update_scheme`. A scheme that
+/// was moved from has nothing left to do but to be destroyed: its calls throw `usage_error`.
 class scheme_base {
  public:
   /// Ends the step: what has not left yet leaves, and each rank's own move is made. Throws `usage_error` if a gradient

@@ -66,8 +66,8 @@ class update_scheme : public scheme_base {
       bind_weights(weights);
       engine.model().check();
     });
-    engine.start(detail::hash_of(typeid(A).name(),
-                                 detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name()))));
+    engine.start(
+        detail::hash_of(typeid(A).name(), detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name()))));
   }
 
   /// A scheme that is destroyed waits for nobody. Memory that a transport may still write to is kept until the process

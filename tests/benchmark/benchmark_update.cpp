@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <syncopate/benchmark.hpp>
+#include <syncopate/detail/exchange/header.hpp>
 #include <syncopate/syncopate.hpp>
 #include <vector>
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../support/ranks.hpp"
+#include "syncopate/detail/exchange/header.hpp"
 #include "text_of.hpp"
 
 using namespace syncopate;

@@ -13,6 +13,7 @@
 #include "../support/ranks.hpp"
 #include "../support/training.hpp"
 #include "named_schemes.hpp"
+#include "syncopate/detail/exchange/header.hpp"
 
 using namespace syncopate;
 

@@ -23,7 +23,8 @@ consteval bool check_parts() {
   static_assert(Communicator<C, T>,
                 "syncopate: the second argument must be a Communicator; see syncopate/concepts.hpp");
   static_assert(Averaging<A, T>, "syncopate: the fourth argument must be an Averaging; see syncopate/concepts.hpp");
-  SYNCOPATE_CHECK_ROLE(predictor, GradientPredictor, "a GradientPredictor: T predict(const landed<T>&, T&... state) const");
+  SYNCOPATE_CHECK_ROLE(predictor, GradientPredictor,
+                       "a GradientPredictor: T predict(const landed<T>&, T&... state) const");
   SYNCOPATE_CHECK_ROLE(rule, UpdateRule, "an UpdateRule: void apply(T& weight, T gradient, T&... state) const");
   SYNCOPATE_CHECK_ROLE(local_rule, UpdateRule, "an UpdateRule: void apply(T& weight, T gradient, T&... state) const");
   SYNCOPATE_CHECK_ROLE(merge, Merge, "a Merge: T merge(T weight, const landed<T>&, T&... state) const");
@@ -36,10 +37,9 @@ consteval bool check_parts() {
                   "all weights' state");
   }
   if constexpr (requires { requires predictor_type<A>::looks_ahead_only; })
-    static_assert(
-        looks_ahead<A, T>,
-        "syncopate: this predictor differs between ranks, so only an averaging that looks ahead can use it: "
-        "committed, it would let the ranks' weights drift apart");
+    static_assert(looks_ahead<A, T>,
+                  "syncopate: this predictor differs between ranks, so only an averaging that looks ahead can use it: "
+                  "committed, it would let the ranks' weights drift apart");
   return true;
 }
 #undef SYNCOPATE_CHECK_ROLE

@@ -87,12 +87,12 @@ SYNCOPATE_FUNCTION pages::pages(std::size_t bytes) {
   if (bytes == 0) return;
   static std::atomic<std::size_t> made{0};
   const std::size_t offset = bytes < page::size ? 0 : 256 + made++ % 7 * 512;
-  begin_ = static_cast<std::byte*>(::operator new(bytes + offset, std::align_val_t{page::size}));
+  begin_ = static_cast<std::byte*>(::operator new (bytes + offset, std::align_val_t{page::size}));
   data_ = begin_ + offset;
   std::memset(data_, 0, bytes);
 }
 
-SYNCOPATE_FUNCTION void pages::release() noexcept { ::operator delete(begin_, std::align_val_t{page::size}); }
+SYNCOPATE_FUNCTION void pages::release() noexcept { ::operator delete (begin_, std::align_val_t{page::size}); }
 
 SYNCOPATE_FUNCTION void pages::abandon() noexcept {
   static std::mutex mutex;

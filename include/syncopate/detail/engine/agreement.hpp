@@ -164,9 +164,8 @@ SYNCOPATE_FUNCTION void agree(wire& on, const scheme_facts& own, std::span<const
     throw configuration_error("syncopate: ranks were given different delays: " +
                               by_rank(ranks, [&](int r) { return "schedule " + std::to_string(of(r).schedule); }));
   if (differ(&scheme_facts::hyperparameters))
-    throw configuration_error("syncopate: ranks were given different hyper-parameters: " + by_rank(ranks, [&](int r) {
-                                return "values " + std::to_string(of(r).hyperparameters);
-                              }));
+    throw configuration_error("syncopate: ranks were given different hyper-parameters: " +
+                              by_rank(ranks, [&](int r) { return "values " + std::to_string(of(r).hyperparameters); }));
   if (differ(&scheme_facts::options))
     throw configuration_error("syncopate: ranks were given different options: " +
                               by_rank(ranks, [&](int r) { return of(r).options.text(); }));

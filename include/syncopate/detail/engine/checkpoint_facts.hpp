@@ -45,17 +45,16 @@ SYNCOPATE_FUNCTION void checkpoint_facts::serialise(state_visitor& visitor) cons
   const auto numbers = [&](std::size_t fact) {
     return std::to_string(found[fact]) + ", not " + std::to_string(here[fact]);
   };
-  const std::array<std::string, 10> refusals{
-      "is none of syncopate's",
-      "was written by version " + numbers(1) + " of the library",
-      "belongs to a scheme of other policies",
-      "has a number of tensors of " + numbers(3),
-      "belongs to tensors of other sizes or types",
-      "belongs to a delay with a number of messages in flight of " + numbers(5),
-      "belongs to another delay policy, or one with other parameters",
-      "belongs to buckets with a number of bytes of " + numbers(7),
-      "belongs to a number of ranks of " + numbers(8),
-      "was written by rank " + numbers(9)};
+  const std::array<std::string, 10> refusals{"is none of syncopate's",
+                                             "was written by version " + numbers(1) + " of the library",
+                                             "belongs to a scheme of other policies",
+                                             "has a number of tensors of " + numbers(3),
+                                             "belongs to tensors of other sizes or types",
+                                             "belongs to a delay with a number of messages in flight of " + numbers(5),
+                                             "belongs to another delay policy, or one with other parameters",
+                                             "belongs to buckets with a number of bytes of " + numbers(7),
+                                             "belongs to a number of ranks of " + numbers(8),
+                                             "was written by rank " + numbers(9)};
   for (std::size_t fact = 0; fact < here.size(); ++fact)
     if (found[fact] != here[fact]) throw checkpoint_error("syncopate: the checkpoint " + refusals[fact]);
 }

@@ -35,8 +35,7 @@ SYNCOPATE_FUNCTION void take_mean_of_ranks(wire& ranks, std::int64_t step, const
     const auto size = static_cast<std::size_t>(ranks.size()), own = static_cast<std::size_t>(ranks.rank());
     buffer<T> sum(layout.size + header_elements * size);
     const std::span<T> headers = sum.elements().subspan(layout.size);
-    for (const slice& s : layout.sent)
-      std::copy_n(tensors[s.tensor].gradient_as<T>(), s.size, sum.data() + s.offset);
+    for (const slice& s : layout.sent) std::copy_n(tensors[s.tensor].gradient_as<T>(), s.size, sum.data() + s.offset);
     coded_header<T>::write(headers.subspan(own * header_elements, header_elements), {step, calls::consensus, true, 1});
     const auto moving = ranks.make_flight(element_bytes);
     try {

@@ -36,8 +36,9 @@ SYNCOPATE_FUNCTION void engine::validate() const {
   in_->averaging->validate();
   if (in_->when->fragments() == 0) throw configuration_error("syncopate: a delay policy needs at least one fragment");
   if (in_->when->fragments() > 1 && in_->clips(clipping::after_averaging))
-    throw configuration_error("syncopate: fragments of a model have no common mean whose norm could be bounded: clip "
-                              "before_averaging");
+    throw configuration_error(
+        "syncopate: fragments of a model have no common mean whose norm could be bounded: clip "
+        "before_averaging");
   for (std::size_t number = 0; number < in_->when->fragments(); ++number) {
     constexpr std::int64_t most = 1 << 16;
     const std::int64_t in_flight = in_->when->of(number).most_in_flight();
@@ -45,9 +46,8 @@ SYNCOPATE_FUNCTION void engine::validate() const {
       throw configuration_error("syncopate: the delay policy wants " + std::to_string(in_flight) +
                                 " messages in flight, but only 0 to " + std::to_string(most) + " are possible");
     if (in_->traits.own_local_rule && in_flight > 1)
-      throw configuration_error(
-          "syncopate: a local rule of its own is defined for a delay of one step at most, but " +
-          std::to_string(in_flight) + " messages would be in flight");
+      throw configuration_error("syncopate: a local rule of its own is defined for a delay of one step at most, but " +
+                                std::to_string(in_flight) + " messages would be in flight");
   }
 }
 
@@ -65,12 +65,12 @@ SYNCOPATE_FUNCTION void engine::lay_out() {
   in_->facts.hyperparameters = in_->averaging->hyperparameters();
   in_->layers.allow_to_miss(in_->options.optional_layers);
   in_->factored.choose(in_->options, in_->layers, in_->model.facts(),
-                   {.mean_alone = in_->traits.mean_alone,
-                    .own_gradients = in_->clips(clipping::before_averaging) || in_->observes(),
-                    .every_step = in_->when->launches_every_step(),
-                    .in_halves = in_->wire->in_halves(),
-                    .sharded = in_->traits.sharded,
-                    .ranks = in_->wire->size()});
+                       {.mean_alone = in_->traits.mean_alone,
+                        .own_gradients = in_->clips(clipping::before_averaging) || in_->observes(),
+                        .every_step = in_->when->launches_every_step(),
+                        .in_halves = in_->wire->in_halves(),
+                        .sharded = in_->traits.sharded,
+                        .ranks = in_->wire->size()});
   in_->facts.tensors = in_->model.facts().size();
   in_->model.start();
 }
@@ -96,7 +96,8 @@ SYNCOPATE_FUNCTION void engine::start(std::uint64_t scheme) {
 SYNCOPATE_FUNCTION void engine::make_parts() {
   std::vector<std::size_t> fragment_of;  // by tensor
   for (std::size_t layer = 0; layer < in_->layers.size(); ++layer)
-    fragment_of.insert(fragment_of.end(), in_->layers.all()[layer].tensors, in_->when->fragment_of(layer, in_->layers.size()));
+    fragment_of.insert(fragment_of.end(), in_->layers.all()[layer].tensors,
+                       in_->when->fragment_of(layer, in_->layers.size()));
   for (std::size_t number = 0; number < in_->when->fragments(); ++number) in_->flow.add_fragment(in_->when->of(number));
   auto planned = cut_into_buckets(in_->model.facts(), fragment_of, in_->factored, in_->options.bucket_bytes);
   std::vector<bool> has_part(in_->when->fragments(), false);

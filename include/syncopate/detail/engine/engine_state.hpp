@@ -138,14 +138,14 @@ SYNCOPATE_FUNCTION void engine::show_facts(state_visitor& visitor) const {
   std::uint64_t layout = hash_of("");
   for (const tensor_facts& tensor : in_->model.facts()) layout = hash_of(tensor.text(), layout);
   const checkpoint_facts facts{version,
-          in_->facts.scheme,
-          static_cast<std::int64_t>(in_->facts.tensors),
-          layout,
-          in_->facts.most_in_flight,
-          in_->facts.schedule,
-          in_->options.bucket_bytes,
-          in_->wire->size(),
-          in_->wire->rank()};
+                               in_->facts.scheme,
+                               static_cast<std::int64_t>(in_->facts.tensors),
+                               layout,
+                               in_->facts.most_in_flight,
+                               in_->facts.schedule,
+                               in_->options.bucket_bytes,
+                               in_->wire->size(),
+                               in_->wire->rank()};
   facts.serialise(visitor);
 }
 

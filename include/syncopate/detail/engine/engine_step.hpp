@@ -139,7 +139,8 @@ SYNCOPATE_FUNCTION void engine::inspect_gradients() {
     for (const auto& of : in_->flow.fragments())
       of->next.leave_out_move(in_->options.non_finite_gradients == non_finite::refuse);
   }
-  if (in_->clips(clipping::before_averaging)) in_->gradients = in_->own.bounded(in_->model.tensors(), in_->options.largest_norm);
+  if (in_->clips(clipping::before_averaging))
+    in_->gradients = in_->own.bounded(in_->model.tensors(), in_->options.largest_norm);
 }
 
 SYNCOPATE_FUNCTION void engine::expect_forward() {

@@ -74,13 +74,26 @@ class kept_memory final : public visitor_of_bytes {
  private:
   void bytes(role of, bool, std::span<std::byte> kept) override {
     switch (of) {
-      case role::message: report.messages += kept.size(); break;
-      case role::weights: report.weights += kept.size(); break;
-      case role::predictor: report.predictor += kept.size(); break;
-      case role::rule: report.rule += kept.size(); break;
-      case role::local_rule: report.local_rule += kept.size(); break;
-      case role::merge: report.merge += kept.size(); break;
-      case role::observed_sums: break;  // a few numbers for each tensor
+      case role::message:
+        report.messages += kept.size();
+        break;
+      case role::weights:
+        report.weights += kept.size();
+        break;
+      case role::predictor:
+        report.predictor += kept.size();
+        break;
+      case role::rule:
+        report.rule += kept.size();
+        break;
+      case role::local_rule:
+        report.local_rule += kept.size();
+        break;
+      case role::merge:
+        report.merge += kept.size();
+        break;
+      case role::observed_sums:
+        break;  // a few numbers for each tensor
     }
   }
 };

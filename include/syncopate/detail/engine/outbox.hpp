@@ -21,12 +21,12 @@ class outbox {
   struct step {
     std::int64_t number;
     calls call;
-    double samples;        ///< 0: the gradient is not looked at, and the rank contributes zeros
-    double loss;           ///< of the mini-batch
-    bool launches;         ///< whether a message leaves
-    bool due_at_launch;    ///< and nobody does anything until it has landed
-    bool checks;           ///< whether contributions are looked at for infinities and NaN
-    bool observes;         ///< whether norms are wanted
+    double samples;      ///< 0: the gradient is not looked at, and the rank contributes zeros
+    double loss;         ///< of the mini-batch
+    bool launches;       ///< whether a message leaves
+    bool due_at_launch;  ///< and nobody does anything until it has landed
+    bool checks;         ///< whether contributions are looked at for infinities and NaN
+    bool observes;       ///< whether norms are wanted
     std::uint64_t hyperparameters;
   };
   void begin(const step& now);
@@ -60,9 +60,7 @@ class outbox {
     double samples = 0;      ///< of them all
     double loss = 0;         ///< their mean
   };
-  double samples_of_message() const {
-    return all_.steps > 0 ? all_.samples / static_cast<double>(all_.steps) : 0;
-  }
+  double samples_of_message() const { return all_.steps > 0 ? all_.samples / static_cast<double>(all_.steps) : 0; }
 
   step now_{};
   collected earlier_, all_;   ///< before this step, and with it
@@ -95,8 +93,8 @@ SYNCOPATE_FUNCTION void outbox::leave_out_move(bool told) {
 
 SYNCOPATE_FUNCTION contribution_plan outbox::plan(pass which) const {
   const bool first = which == pass::first, sends = now_.launches && first != snapshot_last_;
-  return {now_.samples, first && makes_local_move_, sends, earlier_.steps > 0, now_.checks, now_.observes,
-          samples_of_message()};
+  return {now_.samples,  first && makes_local_move_, sends, earlier_.steps > 0, now_.checks,
+          now_.observes, samples_of_message()};
 }
 
 SYNCOPATE_FUNCTION header outbox::say(const contribution_facts& seen) {

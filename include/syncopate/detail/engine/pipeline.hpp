@@ -86,7 +86,7 @@ class pipeline {
   std::vector<std::unique_ptr<fragment>> fragments_;
   std::vector<part> parts_;  ///< in the order in which they leave
   second_leg second_leg_;
-  std::int64_t step_ = 0;  ///< at which what is absorbed was due
+  std::int64_t step_ = 0;           ///< at which what is absorbed was due
   std::optional<refusal> refused_;  ///< the first message that was not absorbed and has to be told of, if any
   training_signal signal_;
 };
@@ -94,8 +94,7 @@ class pipeline {
 #if SYNCOPATE_BODIES
 
 SYNCOPATE_FUNCTION fragment& pipeline::add_fragment(schedule& by) {
-  return *fragments_.emplace_back(
-      std::make_unique<fragment>(by, static_cast<std::size_t>(by.most_in_flight()) + 1));
+  return *fragments_.emplace_back(std::make_unique<fragment>(by, static_cast<std::size_t>(by.most_in_flight()) + 1));
 }
 
 SYNCOPATE_FUNCTION part& pipeline::add_part(fragment& to, std::size_t element_bytes, const cargo& what) {
@@ -122,9 +121,8 @@ SYNCOPATE_FUNCTION void pipeline::contribute(part& p, pass which, std::span<cons
   const std::size_t slot = p.slot_of(p.sent);
   if (plan.sends && p.sent - p.absorbed == static_cast<std::int64_t>(p.of.messages.slots()))
     throw usage_error("syncopate: more messages are in flight than the delay policy's most_in_flight() allows");
-  const contribution_facts seen = p.way->packs()
-                                      ? p.way->pack(slot, plan)
-                                      : p.kept->contribute(tensors, plan, p.sent, p.way->contribution(slot));
+  const contribution_facts seen =
+      p.way->packs() ? p.way->pack(slot, plan) : p.kept->contribute(tensors, plan, p.sent, p.way->contribution(slot));
   if (!plan.sends) return;
   naming(box.step_number(), p, [&] { p.way->send(slot, box.say(seen), box.due_at_launch()); });
   ++p.sent;
@@ -179,8 +177,7 @@ SYNCOPATE_FUNCTION void pipeline::absorb(part& p, std::span<const tensor_ref> te
 }
 
 SYNCOPATE_FUNCTION void pipeline::receive_weights(part& p, std::span<const tensor_ref> tensors) {
-  if (p.absorbed > 0)
-    naming(p.of.messages.step_of(p.absorbed - 1), p, [&] { p.way->receive_weights(tensors); });
+  if (p.absorbed > 0) naming(p.of.messages.step_of(p.absorbed - 1), p, [&] { p.way->receive_weights(tensors); });
 }
 
 SYNCOPATE_FUNCTION const agreed_headers& pipeline::receive_sum(part& p, std::int64_t message) {
@@ -216,8 +213,8 @@ SYNCOPATE_FUNCTION void pipeline::tell_signal(fragment& of) {
   double squares = 0;
   for (const std::size_t number : of.parts) squares += parts_[number].way->squares_of_all(of.messages.slot_of(message));
   const agreed_headers& said = parts_[of.parts.back()].way->headers(of.messages.slot_of(message));
-  signal_ = {of.messages.step_of(message), said.samples,        said.contributors,   said.loss, 0,
-             said.squares.all,             said.squares.latest, said.squares.earlier};
+  signal_ = {of.messages.step_of(message), said.samples,        said.contributors, said.loss, 0, said.squares.all,
+             said.squares.latest,          said.squares.earlier};
   signal_.square_of_mean = squares / (signal_.samples * signal_.samples);
   of.when.observe(signal_);
 }
@@ -262,8 +259,7 @@ SYNCOPATE_FUNCTION void pipeline::throw_refused() {
   for (const std::size_t number : told.of->parts)
     if (const auto rank = parts_[number].way->headers(messages.slot_of(told.message)).not_finite_rank)
       throw non_finite_error("syncopate: what rank " + std::to_string(*rank) + " contributed to " +
-                             text_of_message(messages.step_of(told.message), number, parts_.size()) +
-                             " is not finite");
+                             text_of_message(messages.step_of(told.message), number, parts_.size()) + " is not finite");
 }
 
 SYNCOPATE_FUNCTION void pipeline::serialise(state_visitor& visitor, std::int64_t clock) {

@@ -22,18 +22,18 @@ struct header;
 
 /// What an exchange is made for.
 struct cargo {
-  std::vector<slice> tensors;  ///< whole ones, that travel together
-  std::size_t slots = 1;       ///< messages for which there has to be memory
-  bool observes = false;       ///< whether headers hold norms of gradients
-  bool squares = false;        ///< whether those of sums are wanted
-  bool ranks_differ = false;   ///< whether each rank has weights of its own
-  bool sharded = false;        ///< whether ranks share the work
+  std::vector<slice> tensors;                 ///< whole ones, that travel together
+  std::size_t slots = 1;                      ///< messages for which there has to be memory
+  bool observes = false;                      ///< whether headers hold norms of gradients
+  bool squares = false;                       ///< whether those of sums are wanted
+  bool ranks_differ = false;                  ///< whether each rank has weights of its own
+  bool sharded = false;                       ///< whether ranks share the work
   std::optional<factored_tensors> factors{};  ///< where they travel in place of the tensors' gradient
 };
 
-/// Carries a bucket: how contributions become a sum on every rank, and, where ranks share the work, how the weights that
-/// it has led to come back. Knows of wire and headers, and of no policy. It owns the memory of the messages, one for
-/// each slot; message n is in slot n modulo their number.
+/// Carries a bucket: how contributions become a sum on every rank, and, where ranks share the work, how the weights
+/// that it has led to come back. Knows of wire and headers, and of no policy. It owns the memory of the messages, one
+/// for each slot; message n is in slot n modulo their number.
 class exchange {
  public:
   virtual ~exchange() = default;

@@ -27,8 +27,8 @@ class factor_gather : public shared_exchange<T> {
     for (std::size_t slot = 0; slot < what.slots; ++slot)
       packed_.push_back({buffer<T>(factors_.gathered()), buffer<T>(factors_.exchanged()),
                          factors_.sharded() ? transfer(on, sizeof(T)) : transfer()});
-    this->taken_.bytes = (factors_.gathered() + factors_.exchanged()) * sizeof(T) +
-                         (this->layout_.shared ? this->taken_.bytes : 0);
+    this->taken_.bytes =
+        (factors_.gathered() + factors_.exchanged()) * sizeof(T) + (this->layout_.shared ? this->taken_.bytes : 0);
   }
   ~factor_gather() override {
     for (packed& p : packed_) {

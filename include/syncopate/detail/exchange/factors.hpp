@@ -6,9 +6,9 @@
 
 #include "../../matrix_product.hpp"
 #include "../elements/loop.hpp"
+#include "../elements/message_layout.hpp"
 #include "factor_refs.hpp"
 #include "header.hpp"
-#include "../elements/message_layout.hpp"
 
 namespace syncopate::detail {
 
@@ -87,7 +87,8 @@ class factors {
       for (std::size_t row = 0; row < own.rows; ++row) {
         const std::size_t first = std::min(rank * inputs_each(), inputs_);
         const std::size_t count = std::min(inputs_each(), inputs_ - first);
-        std::copy_n(activations + row * inputs_ + first, count, exchanged.data() + (rank * rows_ + row) * inputs_each());
+        std::copy_n(activations + row * inputs_ + first, count,
+                    exchanged.data() + (rank * rows_ + row) * inputs_each());
       }
   }
 

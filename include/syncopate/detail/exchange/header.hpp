@@ -69,8 +69,8 @@ class coded_header {
       elements[5] = static_cast<T>(h.squares.earlier);
     }
     // With the step, so that two sets of values that look alike in one message do not in the next.
-    const auto values = static_cast<std::uint32_t>(mix(h.hyperparameters, static_cast<std::uint64_t>(h.step)) >>
-                                                   (64 - values_bits));
+    const auto values =
+        static_cast<std::uint32_t>(mix(h.hyperparameters, static_cast<std::uint64_t>(h.step)) >> (64 - values_bits));
     elements.back() = carrying(check_of(elements, values) | values << check_bits);
   }
 
@@ -144,14 +144,14 @@ class coded_header {
 
 /// What all ranks said together.
 struct agreed_headers {
-  double samples = 0;      ///< of all ranks
-  bool all_joined = true;  ///< whether no rank has anything left to do
-  bool finite = true;      ///< whether all contributions were
+  double samples = 0;                    ///< of all ranks
+  bool all_joined = true;                ///< whether no rank has anything left to do
+  bool finite = true;                    ///< whether all contributions were
   std::optional<int> not_finite_rank{};  ///< the first one whose contribution was not, where that is known
   int contributors = 0;                  ///< ranks that had samples
-  bool whole_samples = true;   ///< whether all of them had a whole number of samples, and few enough to count
-  double loss = 0;             ///< mean, by samples
-  observed_squares squares{};  ///< likewise
+  bool whole_samples = true;             ///< whether all of them had a whole number of samples, and few enough to count
+  double loss = 0;                       ///< mean, by samples
+  observed_squares squares{};            ///< likewise
 };
 
 /// The headers of a message that has landed, each of `length` elements, which begin `stride` elements apart.

@@ -28,8 +28,7 @@ class reduce_scatter : public shared_exchange<T> {
 
  protected:
   void write_header(message& m) override {
-    for (std::size_t block = 0; block < this->layout_.blocks; ++block)
-      write_summed_header(header_of(m, block), m.own);
+    for (std::size_t block = 0; block < this->layout_.blocks; ++block) write_summed_header(header_of(m, block), m.own);
   }
   void start(message& m, bool) override { base::start(m.sent, movement::reduce_scatter, m.elements); }
   agreed_headers read(message& m) override {

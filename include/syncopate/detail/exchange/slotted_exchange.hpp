@@ -70,8 +70,8 @@ class slotted_exchange : public exchange {
       visitor.number(m.own.step);
       visitor.as<std::int64_t>(m.own.call);
       visitor.as<std::int64_t>(m.own.finite);
-      for (double* const number : {&m.own.samples, &m.own.loss, &m.own.squares.all, &m.own.squares.latest,
-                                   &m.own.squares.earlier})
+      for (double* const number :
+           {&m.own.samples, &m.own.loss, &m.own.squares.all, &m.own.squares.latest, &m.own.squares.earlier})
         visitor.number(*number);
       visitor.as<std::int64_t>(m.own.hyperparameters);
       visitor.vector(role::message, false, m.elements.elements());

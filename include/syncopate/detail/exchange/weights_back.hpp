@@ -8,8 +8,8 @@
 
 #include "../../tensor.hpp"
 #include "../elements/buffer.hpp"
-#include "block_header.hpp"
 #include "../elements/message_layout.hpp"
+#include "block_header.hpp"
 #include "transfer.hpp"
 
 namespace syncopate::detail {

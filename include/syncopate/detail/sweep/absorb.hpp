@@ -42,7 +42,7 @@ void absorb_mean(const A& averaging, const placed_policies<A, T>& policies, cons
       const auto with = with_at(i);
       const landed<T> m = known.at(i);
       formulas.absorb(weight[i], m, with);
-      if constexpr (looks_ahead<A, T> && state_vectors < predictor_type<A>> > 0) with.predict(m);  // for its history
+      if constexpr (looks_ahead<A, T> && state_vectors < predictor_type < A >>> 0) with.predict(m);  // for its history
     });
   });
 }

@@ -15,7 +15,7 @@ struct in_flight_view {
   std::int64_t first = 0, last = 0;     ///< those in flight: from `first` up to, not including, `last`
   std::span<const std::int64_t> steps;  ///< at which messages left; of message n at n modulo their number
   std::size_t slots = 1;
-  std::int64_t step = 0;        ///< at which it is looked at
+  std::int64_t step = 0;         ///< at which it is looked at
   const void* newest = nullptr;  ///< the sum that was absorbed last, of message `first` − 1; zeros, if there is none
 
   std::int64_t count() const { return last - first; }

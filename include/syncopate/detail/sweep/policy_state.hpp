@@ -22,9 +22,9 @@ class policy_state {
   using M = merge_type<A>;
 
  public:
-  std::int64_t updates = 0;  ///< means that were absorbed
-  std::int64_t moves = 0;    ///< local moves
-  std::int64_t predictions = 0;  ///< times that weights were predicted
+  std::int64_t updates = 0;                              ///< means that were absorbed
+  std::int64_t moves = 0;                                ///< local moves
+  std::int64_t predictions = 0;                          ///< times that weights were predicted
   std::vector<std::array<double, scalars<P>>> observed;  ///< what a predictor that observes keeps of each group
 
   policy_state(std::size_t elements, std::size_t groups) {

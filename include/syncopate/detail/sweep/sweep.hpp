@@ -89,8 +89,8 @@ class sweep final : public bucket {
       std::fill_n(elements, layout_.size, T(0));
     else
       ++state_.updates;
-    scale_ = empty ? T(1)
-                   : make_mean(elements, layout_.size, static_cast<T>(plan.samples), static_cast<T>(plan.shrink));
+    scale_ =
+        empty ? T(1) : make_mean(elements, layout_.size, static_cast<T>(plan.samples), static_cast<T>(plan.shrink));
     const bool looks_ahead_now = !empty && !plan.more_follow;
     shown_ = looks_ahead_now ? messages.last : outdated;
     if (!empty) arrive<true>(tensors, messages, looks_ahead_now);
@@ -207,8 +207,8 @@ class sweep final : public bucket {
   const averaging_in_force<A>& averaging_;
   const message_layout& layout_;
   policy_state<T, A> state_;
-  buffer<T> weights_;                           ///< the true ones, where the user's tensors do not hold them
-  std::vector<buffer<T>> own_, weights_then_;   ///< by slot, where policies keep them
+  buffer<T> weights_;                          ///< the true ones, where the user's tensors do not hold them
+  std::vector<buffer<T>> own_, weights_then_;  ///< by slot, where policies keep them
   std::vector<T*> own_begin_, weights_then_begin_;
   std::vector<coefficients_of<rule_type<A>, T>> prepared_rules_;  ///< for each message in flight
   std::int64_t shown_ = 0;  ///< messages up to this one were in flight when the user's weights were written
