@@ -89,6 +89,7 @@ std::vector<T> gather(Ranks& ranks, std::span<const T> own) {
   ranks.all_gather(std::as_bytes(own), std::as_writable_bytes(std::span(all)));
   return all;
 }
+/// Likewise, of one fact.
 template <class Ranks, class T>
 std::vector<T> gather_one(Ranks& ranks, const T& own) {
   return gather(ranks, std::span<const T>(&own, 1));

@@ -22,7 +22,7 @@ class archive_writer final : public state_visitor {
   Archive& archive_;
 };
 
-/// Reads it.
+/// Reads what such a writer has written.
 template <class Archive>
 class archive_reader final : public state_visitor {
  public:

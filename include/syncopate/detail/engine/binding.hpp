@@ -21,10 +21,12 @@ class binding {
     facts_.push_back(tensor);
     tensors_.push_back({nullptr, nullptr, tensor.size, tensor.element_bytes});
   }
+  /// All tensors have been described.
   void start() { disjoint_.start(facts_.size()); }
 
   std::span<const tensor_facts> facts() const { return facts_; }
   std::span<const tensor_ref> tensors() const { return tensors_; }
+  /// The whole model, called `what` in errors.
   part_of_model all(const char* what) const { return {what, 0, facts_.size()}; }
 
   /// Notes tensor `number` of what is `wanted`: as weights, if they are `written` to, else as a gradient. Costs two
@@ -33,12 +35,12 @@ class binding {
             bool written) {
     if (disjoint_.moved(data, found, number, written)) rebind(data, found, number, wanted, written);
   }
-  /// A gradient of the engine's own.
+  /// Takes a gradient of the engine's own in place of the user's.
   void bind_own(const void* gradient, std::size_t number) {
     tensors_[number].gradient = gradient;
     disjoint_.forget(number, false);
   }
-  /// What was bound as gradients may be elsewhere from now on.
+  /// What was bound as gradients was something else: the next ones are looked at in any case.
   void forget_gradients() {
     for (std::size_t number = 0; number < facts_.size(); ++number) disjoint_.forget(number, false);
   }

@@ -34,14 +34,14 @@ std::vector<planned_bucket> cut_into_buckets(std::span<const tensor_facts> tenso
 
 namespace bucketing {
 
-/// Where backward completes it.
+/// Puts a bucket where backward completes it.
 SYNCOPATE_FUNCTION void insert(std::vector<planned_bucket>& all, planned_bucket added) {
   auto place = all.end();
   while (place != all.begin() && (place - 1)->tensors.front().tensor < added.tensors.front().tensor) --place;
   all.insert(place, std::move(added));
 }
 
-/// Those of one element type and fragment.
+/// Adds the buckets of one element type and fragment.
 SYNCOPATE_FUNCTION void add_buckets(std::span<const tensor_facts> tensors,
                                     std::span<const std::size_t> fragment_of_tensor, factored_layers& layers,
                                     std::size_t bucket_bytes, std::size_t element_bytes, std::size_t fragment,

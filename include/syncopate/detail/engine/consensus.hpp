@@ -16,15 +16,17 @@
 #include "../exchange/header.hpp"
 #endif
 
-/// The model to evaluate, part by part: from what was bound for reading, as gradients are, to the user's tensors.
+/// The model to evaluate, part by part. Read are weights that were bound as gradients are, written what was bound as
+/// weights.
 namespace syncopate::detail {
 
-/// Collective, blocking. The mean over ranks of what is read.
+/// Collective, blocking. The mean over ranks of what is read; for averagings whose ranks hold weights of their own.
 void take_mean_of_ranks(wire& ranks, std::int64_t step, const message_layout& layout, std::size_t element_bytes,
                         std::span<const tensor_ref> tensors);
-/// What is kept, from the part's first element on.
+/// What is kept, from the part's first element on; for averagings that look ahead, whose user's tensors hold
+/// predictions.
 void copy_kept_weights(const void* kept, const message_layout& layout, std::span<const tensor_ref> tensors);
-/// What is read.
+/// What is read; for all others.
 void copy_read_weights(const message_layout& layout, std::span<const tensor_ref> tensors);
 
 #if SYNCOPATE_BODIES

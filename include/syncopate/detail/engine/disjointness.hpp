@@ -18,6 +18,7 @@ namespace syncopate::detail {
 /// comparison per tensor as long as they stay where they are.
 class disjointness {
  public:
+  /// Makes room for so many tensors.
   void start(std::size_t tensors) {
     known_.resize(2 * tensors);
     sorted_.reserve(2 * tensors);
@@ -35,6 +36,7 @@ class disjointness {
     changed_ = true;
   }
 
+  /// The tensor counts as moved, wherever it is next.
   void forget(std::size_t number, bool written) { known_[2 * number + written] = {}; }
 
   /// Throws `layout_error` where memory is shared.

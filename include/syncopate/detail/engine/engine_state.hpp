@@ -85,7 +85,6 @@ SYNCOPATE_FUNCTION void engine::join() {
   }
 }
 
-/// A step of a rank that has nothing left to do. Whether no rank has.
 SYNCOPATE_FUNCTION bool engine::tick_of_join() {
   begin(calls::join, 0, true);
   end_step();
@@ -133,7 +132,6 @@ SYNCOPATE_FUNCTION void engine::resynchronise() {
   in_->state.becomes(scheme_state::phase::running);
 }
 
-/// What a checkpoint has to have in common with this scheme.
 SYNCOPATE_FUNCTION void engine::show_facts(state_visitor& visitor) const {
   std::uint64_t layout = hash_of("");
   for (const tensor_facts& tensor : in_->model.facts()) layout = hash_of(tensor.text(), layout);

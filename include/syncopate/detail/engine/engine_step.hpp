@@ -118,7 +118,6 @@ SYNCOPATE_FUNCTION void engine::supply_missing_gradients() {
   }
 }
 
-/// Whether some mean is merged at the step at which a snapshot is taken, which is then to contain it.
 SYNCOPATE_FUNCTION bool engine::merges_before_snapshots() {
   bool any = false;
   if (in_->traits.ranks_differ && !in_->traits.snapshot_first)
@@ -130,7 +129,6 @@ SYNCOPATE_FUNCTION bool engine::merges_before_snapshots() {
   return any;
 }
 
-/// What has to be known of this rank's gradients before anything is made of them.
 SYNCOPATE_FUNCTION void engine::inspect_gradients() {
   if (in_->samples == 0) return;
   const bool checks = in_->options.non_finite_gradients != non_finite::ignore;

@@ -28,7 +28,9 @@ struct factored {
   buffer<std::byte> gradient{};  ///< formed here, where that travels
 
   bool has_bias() const { return tensors == 2; }
+  /// Whether factors travel; else the gradient is formed here, and travels like any other.
   bool travels() const { return choice.exchange != factor_exchange::gradient; }
+  /// What the exchange of its factors has to know.
   factored_tensors to_carry(const matrix_product& product) const {
     return {layer, has_bias(), choice.exchange == factor_exchange::sharded, product};
   }
@@ -65,13 +67,17 @@ class factored_layers {
   /// For a layer that has none in a step.
   void give_none(std::size_t layer);
 
-  /// Throws `usage_error`.
+  /// Throws `usage_error`, in which `otherwise` comes behind the layer's number.
   const factored& at(std::size_t layer, const char* otherwise) const;
 
  private:
+  /// Whether the tensors are a matrix of the wanted size, alone or with a bias.
   static bool fits(const factored_layer& wanted, std::span<const tensor_facts> tensors);
+  /// Null where there is none.
   const factored* find(std::size_t layer) const;
+  /// Samples of a mini-batch, given numbers of elements. Throws `layout_error` where these are no such factors.
   static std::size_t rows_in(const factored_layer& layer, std::size_t activations, std::size_t errors);
+  /// Forms a gradient of this rank's factors, and binds it.
   void form(factored& of, const factor_refs& own, std::size_t element_bytes, binding& gradients);
 
   matrix_product product_;
@@ -165,7 +171,6 @@ SYNCOPATE_FUNCTION const factored* factored_layers::find(std::size_t layer) cons
   return nullptr;
 }
 
-/// Checks what a rank hands in for a layer.
 SYNCOPATE_FUNCTION std::size_t factored_layers::rows_in(const factored_layer& layer, std::size_t activations,
                                                         std::size_t errors) {
   const std::string of = "syncopate: the factors of layer " + std::to_string(layer.layer);

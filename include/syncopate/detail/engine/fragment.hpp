@@ -15,18 +15,21 @@ namespace syncopate::detail {
 
 struct fragment;
 
-/// Tensors that travel together: their way, what is kept for them, and how far they are on their fragment's timeline.
+/// A bucket in the engine: tensors that travel together, their way, what is kept for them, and how far they are on
+/// their fragment's timeline. Messages count from 0: those below `absorbed` have been, those from there up to `sent`
+/// have left.
 struct part {
   std::size_t number;  ///< in the order in which they leave
   std::size_t element_bytes;
   fragment& of;
   std::unique_ptr<exchange> way;
   std::unique_ptr<bucket> kept;
-  std::int64_t sent = 0;      ///< messages
-  std::int64_t absorbed = 0;  ///< likewise
-  std::int64_t shown = 0;     ///< whose effect is in the user's tensors
+  std::int64_t sent = 0;      ///< messages that have left
+  std::int64_t absorbed = 0;  ///< messages that are in the weights
+  std::int64_t shown = 0;     ///< messages whose effect is in the user's tensors
 
   std::size_t slot_of(std::int64_t message) const;
+  /// What its bucket has to know of the messages in flight, looked at in a step.
   in_flight_view in_flight(std::int64_t step) const;
 };
 
@@ -38,10 +41,10 @@ struct fragment {
 
   schedule& when;
   timeline messages;
-  outbox next;
+  outbox next;                       ///< what is said with the next message
   std::vector<std::size_t> parts{};  ///< their numbers; the last one speaks for all
   std::size_t behind = 0;            ///< parts that do not show yet what is due
-  std::int64_t signalled = -1;       ///< the newest message absorbed of whose mean nobody was told yet
+  std::int64_t signalled = -1;       ///< the newest message that brought a mean of which nobody was told yet; −1: none
 };
 
 inline std::size_t part::slot_of(std::int64_t message) const { return of.messages.slot_of(message); }

@@ -12,7 +12,7 @@
 #include "../elements/state_visitor.hpp"
 #include "../exchange/wire.hpp"
 
-/// What walks through everything that is kept.
+/// Visitors that walk through everything that is kept: for `checksum`, `resynchronise` and `memory`.
 namespace syncopate::detail {
 
 /// One that treats vectors of both types alike, as bytes, and numbers not at all.
@@ -34,6 +34,7 @@ class kept_checksum final : public visitor_of_bytes {
  public:
   explicit kept_checksum(std::int64_t clock) : sum_(hash_of(std::to_string(clock))) {}
 
+  /// Where the true weights are the user's: what was bound as gradients.
   void add_read_weights(std::span<const tensor_ref> tensors) {
     for (const std::size_t element_bytes : {sizeof(float), sizeof(double)})
       for (const tensor_ref& tensor : tensors)

@@ -30,14 +30,17 @@ class layers {
 
   std::size_t size() const { return all_.size(); }
   const std::vector<layer>& all() const { return all_; }
+  /// Throws `usage_error` for a layer that is not there.
   const layer& at(std::size_t number, const char* call) const;
 
   /// A step begins.
   void expect_gradients();
   /// Throws `usage_error` where a gradient cannot be one of this step.
   void check(std::size_t number) const;
+  /// A gradient is there, or all of them are.
   void give(std::size_t number);
   void give_all();
+  /// Whether a bucket has all its gradients.
   bool is_ready(std::size_t bucket) const { return missing_[bucket] == 0; }
   /// Throws `usage_error` where a gradient is missing that is not optional.
   void check_complete() const;
@@ -49,6 +52,7 @@ class layers {
 
  private:
   std::string counted() const { return std::to_string(all_.size()) + (all_.size() == 1 ? " layer" : " layers"); }
+  /// By bisection: there may be thousands. Layers without a tensor come before the one that begins where they do.
   layer& that_has(std::size_t tensor);
 
   std::vector<layer> all_;
@@ -73,7 +77,6 @@ SYNCOPATE_FUNCTION void layers::allow_to_miss(const std::vector<std::size_t>& nu
   }
 }
 
-/// By bisection: there may be thousands. Layers without a tensor come before the one that begins where they do.
 SYNCOPATE_FUNCTION layers::layer& layers::that_has(std::size_t tensor) {
   std::size_t begin = 0, end = all_.size();
   while (end - begin > 1) {

@@ -9,9 +9,9 @@
 
 namespace syncopate::detail {
 
-/// Which of a step's doings are under way. A snapshot that contains the mean which is merged at the same step is taken
-/// in a pass of its own: first ranks move, then they receive, then they send. Else what was merged would be averaged,
-/// and merged, once more.
+/// Which of a step's doings are under way. Where ranks hold weights of their own, a snapshot that is to contain the
+/// mean which is merged at the same step is taken in a pass of its own: first ranks move, then they receive, then they
+/// send. Else what was merged would be averaged, and merged, once more.
 enum class pass { first, second };
 
 /// What this rank says next, with the message of a fragment: what steps have brought together since the last one.
@@ -38,15 +38,17 @@ class outbox {
   double samples() const { return now_.samples; }
   bool checks() const { return now_.checks; }
 
-  /// No local move is made, since a gradient is not finite; the others are told so, if `told`.
+  /// No local move is made in this step, since a gradient is not finite; the others are told so with the next message,
+  /// if `told`.
   void leave_out_move(bool told);
-  /// Mean and snapshot fall on the same step.
+  /// A mean is merged at this step, and the snapshot is to contain it: it is taken in the second pass.
   void take_snapshot_last() { snapshot_last_ = true; }
   bool takes_snapshot_last() const { return snapshot_last_; }
 
   /// What a bucket is to contribute.
   contribution_plan plan(pass which) const;
-  /// What is said with its message, given what was seen of its contribution. The bucket that leaves last says all.
+  /// What is said with a bucket's message, given what was seen of its contribution. Adds up: the bucket that leaves
+  /// last says all.
   header say(const contribution_facts& seen);
 
   /// The step ends. With `collects`, what it has contributed without a message is part of the next one.
@@ -60,6 +62,7 @@ class outbox {
     double samples = 0;      ///< of them all
     double loss = 0;         ///< their mean
   };
+  /// This rank's weight in the mean.
   double samples_of_message() const { return all_.steps > 0 ? all_.samples / static_cast<double>(all_.steps) : 0; }
 
   step now_{};

@@ -19,6 +19,7 @@ class own_gradients {
   /// Makes room for gradients that are scaled down.
   void allow_scaling(std::span<const tensor_ref> tensors);
 
+  /// Whether no gradient has an infinity or a NaN in it.
   static bool all_finite(std::span<const tensor_ref> tensors);
 
   /// The tensors to use in a step: with gradients scaled down, if their global norm is too large.

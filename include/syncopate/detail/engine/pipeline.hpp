@@ -29,6 +29,7 @@ class pipeline {
   pipeline(wire& on, policies& averaging, const scheme_options& options, measurement& measured)
       : wire_(on), policies_(averaging), traits_(averaging.traits()), options_(options), measured_(measured) {}
 
+  /// At construction: fragments, then parts in the order in which they leave.
   fragment& add_fragment(schedule& by);
   void reserve(std::size_t parts) { parts_.reserve(parts); }
   part& add_part(fragment& to, std::size_t element_bytes, const cargo& what);
@@ -38,29 +39,32 @@ class pipeline {
   const std::vector<std::unique_ptr<fragment>>& fragments() const { return fragments_; }
   const training_signal& signal() const { return signal_; }
 
-  /// What all ranks know of the newest mean is told to whoever learns from it. Everything else here is part of a step.
+  /// Writes what this rank contributes to the next message of a part, and sends it, if the outbox says so.
   void contribute(part& p, pass which, std::span<const tensor_ref> tensors);
-  /// What has left until now, and is due at a step, is to be absorbed from now on.
+  /// What has left until now, and is due at a step, is to be absorbed from now on, by the hyper-parameters as they are.
   void expect(std::int64_t step);
   /// All that has left is due.
   void expect_all();
-  /// Absorbs what is due of a part, and leaves the result in the user's tensors. What ranks share goes back in order.
+  /// Absorbs what is due of a part, and leaves the result in the user's tensors; where ranks share the work, of the
+  /// parts that come before it in the second leg, too. The last part to be received tells what is known of the mean.
   void receive(std::size_t number, std::span<const tensor_ref> tensors);
   void receive_all(std::span<const tensor_ref> tensors);
-  /// Lets what is in flight progress, and goes on with the second leg as far as there is nothing to wait for.
+  /// Gives what is in flight a chance to progress; never waits.
   void poll();
-  /// Waits for it, and leaves it in flight.
+  /// Waits for what is in flight, and leaves it there.
   void land();
+  /// Goes on with the second leg as far as there is nothing to wait for.
   void send_back(std::span<const tensor_ref> tensors);
 
-  /// Whether some mean would be merged at a step.
+  /// Whether a mean of a fragment becomes due at a step.
   bool any_due(const fragment& of, std::int64_t step) const;
-  /// Whether all ranks have sent the newest message of a fragment from `join`.
+  /// Whether all ranks have sent the newest message of a fragment from `join`. Waits for it.
   bool all_have_joined(fragment& of);
   /// Whether a mean was not absorbed that has to be told of; and throws that. Precondition: all was received.
   bool has_refused() const { return refused_.has_value(); }
   void throw_refused();
 
+  /// All that is kept of messages and for parts; `clock` is the number of the next step. Throws `checkpoint_error`.
   void serialise(state_visitor& visitor, std::int64_t clock);
 
  private:
@@ -69,12 +73,20 @@ class pipeline {
     std::int64_t message;
   };
 
+  /// Absorbs all that is due of a part.
   void absorb_due(part& p, std::span<const tensor_ref> tensors);
+  /// Absorbs the next message of a part.
   void absorb(part& p, std::span<const tensor_ref> tensors);
+  /// Waits for weights that come back, where ranks share the work.
   void receive_weights(part& p, std::span<const tensor_ref> tensors);
+  /// Waits for a sum, and returns what all ranks said with it.
   const agreed_headers& receive_sum(part& p, std::int64_t message);
+  /// Whether all ranks sent the same, and a gradient, and how large it is. The part that left last says all but the
+  /// last: it left when everything was known.
   const verdict& verdict_of(fragment& of, std::int64_t message);
+  /// Once all parts of a fragment have received: tells what is known of its newest mean.
   void tell_signal(fragment& of);
+  /// Does what sends or receives a message; a stall is told with the message's step and bucket.
   template <class Work>
   decltype(auto) naming(std::int64_t step, const part& p, Work work) const;
 
@@ -104,7 +116,6 @@ SYNCOPATE_FUNCTION part& pipeline::add_part(fragment& to, std::size_t element_by
   return parts_.emplace_back(part{parts_.size(), element_bytes, to, std::move(way), std::move(kept)});
 }
 
-/// Does what sends or receives a message; a stall is told with the message's step and bucket.
 template <class Work>
 decltype(auto) pipeline::naming(std::int64_t step, const part& p, Work work) const {
   try {
@@ -185,8 +196,6 @@ SYNCOPATE_FUNCTION const agreed_headers& pipeline::receive_sum(part& p, std::int
                 [&]() -> const agreed_headers& { return p.way->receive(p.slot_of(message)); });
 }
 
-/// Whether all ranks sent the same, and a gradient, and how large it is. The part that left last says all but the last:
-/// it left when everything was known.
 SYNCOPATE_FUNCTION const verdict& pipeline::verdict_of(fragment& of, std::int64_t message) {
   std::optional<verdict>& known = of.messages.at(message).known;
   if (known) return *known;
@@ -205,7 +214,6 @@ SYNCOPATE_FUNCTION const verdict& pipeline::verdict_of(fragment& of, std::int64_
   return *known;
 }
 
-/// Once all parts of a fragment have landed: what is known of its newest mean.
 SYNCOPATE_FUNCTION void pipeline::tell_signal(fragment& of) {
   if (of.signalled < 0) return;
   const std::int64_t message = of.signalled;

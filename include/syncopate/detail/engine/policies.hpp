@@ -24,18 +24,21 @@ struct averaging_traits {
   std::size_t element_bytes = 0;  ///< of the model's elements, or of the first type of these
 };
 
-/// An averaging with all its policies, of whichever type.
+/// An averaging with all its policies, of whichever type, and its hyper-parameters, which the program may change.
 class policies {
  public:
   virtual ~policies() = default;
   virtual averaging_traits traits() const = 0;
+  /// Throws the policies' own `configuration_error`.
   virtual void validate() const = 0;
   /// Means that become due from now on are absorbed by the hyper-parameters as they are.
   virtual void take_effect() = 0;
   /// A hash of the hyper-parameters' values.
   virtual std::uint64_t hyperparameters() = 0;
+  /// The way of a bucket of one element type: the averaging's own `make_exchange`, if it has that, else the library's.
   virtual std::unique_ptr<exchange> make_exchange(std::size_t element_bytes, const cargo& what, wire& on,
                                                   measurement& measured) const = 0;
+  /// The averaging's loops over such a bucket, with memory for what its policies keep.
   virtual std::unique_ptr<bucket> make_bucket(std::size_t element_bytes, const message_layout& layout,
                                               std::size_t slots) const = 0;
 };
@@ -51,6 +54,7 @@ class policies_of final : public policies {
  public:
   explicit policies_of(A averaging) : in_force_{averaging, averaging} {}
 
+  /// As it is now, for the program to change.
   A& averaging() { return in_force_.now; }
   const A& averaging() const { return in_force_.now; }
 

@@ -18,7 +18,7 @@
 
 namespace syncopate::detail {
 
-/// What an engine works with.
+/// What an engine works with, apart from its interface: who calls an engine need not know what it is made of.
 struct engine::rooms {
   rooms(std::unique_ptr<detail::wire> on, std::unique_ptr<schedules> by, std::unique_ptr<policies> with,
         const scheme_options& chosen)
@@ -32,7 +32,7 @@ struct engine::rooms {
   std::unique_ptr<detail::wire> wire;
   std::unique_ptr<schedules> when;
   std::unique_ptr<policies> averaging;
-  averaging_traits traits;
+  averaging_traits traits;  ///< of `averaging`
   scheme_options options;
   measurement measured;
   scheme_state state;
@@ -48,14 +48,16 @@ struct engine::rooms {
   buffer<std::byte> zeros;  ///< stands for the gradient of an optional layer that has none in a step
 
   // The step that is being made:
-  calls call = calls::step;
-  double samples = 0;
+  calls call = calls::step;  ///< what the program called
+  double samples = 0;        ///< of this rank
   std::span<const tensor_ref> gradients;  ///< what is contributed: the model's tensors, or scaled ones
-  std::size_t contributed = 0;            ///< parts
+  std::size_t contributed = 0;            ///< parts that have been, in the order of departure
 
+  /// Whether norms of gradients travel with messages.
   bool observes() const { return options.observes_gradients || when->observes_gradients(); }
+  /// Whether the global norm is bounded there.
   bool clips(clipping where) const { return options.clips() && options.clip == where; }
-  /// Whether a part can leave before all gradients are there.
+  /// Whether a part may leave before all gradients are there.
   bool may_leave_early() const { return !traits.ranks_differ && !clips(clipping::before_averaging) && samples > 0; }
 };
 

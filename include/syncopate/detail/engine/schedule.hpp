@@ -20,6 +20,7 @@ namespace syncopate::detail {
 class schedule {
  public:
   virtual ~schedule() = default;
+  /// As the delay policy says; see `DelayPolicy`.
   virtual bool launches(std::int64_t step) const = 0;
   virtual bool due(std::int64_t launched, std::int64_t step) const = 0;
   virtual std::int64_t most_in_flight() const = 0;
@@ -28,8 +29,8 @@ class schedule {
   virtual void observe(const training_signal& signal) = 0;
   virtual void serialise(state_visitor& visitor) = 0;
 
-  /// Hash of what it decides in its first steps. Ranks that decided differently would wait for messages that nobody
-  /// sent, and a delay policy need not be comparable.
+  /// A hash of what it decides in its first few thousand steps. Ranks that decided differently would wait for messages
+  /// that nobody sent, and a delay policy need not be comparable.
   std::uint64_t decisions() const;
 };
 
@@ -61,7 +62,7 @@ class schedule_of final : public schedule {
   D delay_;
 };
 
-/// The schedules of a delay policy: one, or one for each fragment of the model.
+/// The schedules of a delay policy: one for the whole model, or one for each fragment of it.
 class schedules {
  public:
   virtual ~schedules() = default;
@@ -71,6 +72,7 @@ class schedules {
   /// Precondition: the delay policy is valid.
   virtual schedule& of(std::size_t fragment) = 0;
   virtual void validate() const = 0;
+  /// As the delay policy declares: whether it learns from means, asks for norms of gradients, launches at every step.
   virtual bool adapts() const = 0;
   virtual bool observes_gradients() const = 0;
   virtual bool launches_every_step() const = 0;

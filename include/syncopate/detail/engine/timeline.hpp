@@ -20,11 +20,12 @@ namespace syncopate::detail {
 class timeline {
  public:
   struct message {
-    calls call = calls::step;
-    std::optional<verdict> known{};
+    calls call = calls::step;        ///< what this rank called to send it
+    std::optional<verdict> known{};  ///< once it was received
   };
 
-  /// With memory for so many messages at a time.
+  /// With memory for so many messages at a time. The steps of two more are remembered: of the one that was absorbed
+  /// last, and of the one that is about to leave.
   explicit timeline(std::size_t slots) : slots_(slots), messages_(slots + 2), steps_(slots + 2) {}
 
   std::size_t slots() const { return slots_; }
@@ -34,15 +35,16 @@ class timeline {
   message& at(std::int64_t number) { return messages_[static_cast<std::size_t>(number) % messages_.size()]; }
   std::int64_t step_of(std::int64_t number) const { return steps_[static_cast<std::size_t>(number) % steps_.size()]; }
 
-  /// The next message leaves bucket by bucket from now on; and has left.
+  /// The next message leaves, bucket by bucket from now on; and has left.
   void open(std::int64_t step, calls call);
   void close() { ++launched_; }
 
-  /// Moves on to what is due at a step, or to all that has left. Whether that is more than before.
+  /// Here a late message is found due: moves on to what is due at a step, or to all that has left. Returns whether that
+  /// is more than before.
   bool expect(const schedule& when, std::int64_t step);
   bool expect_all();
 
-  /// What a bucket sees that has absorbed so many messages.
+  /// What a bucket has to know that has absorbed so many messages; `newest` is the sum of the last one.
   in_flight_view view(std::int64_t absorbed, std::int64_t step, const void* newest) const {
     return {absorbed, launched_, steps_, slots_, step, newest};
   }

@@ -16,6 +16,7 @@ struct verdict {
   bool is_mean() const { return usable && samples > 0; }
 };
 
+/// Of what all ranks said; norms are bounded later, once the sum is there.
 inline verdict verdict_of(const agreed_headers& said) { return {said.samples, 1, said.finite}; }
 
 /// Bounds the global norm of the mean, given the squares of the sum.

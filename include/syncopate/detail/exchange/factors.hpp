@@ -26,6 +26,7 @@ class factors {
         has_bias_(of.has_bias),
         sharded_(of.sharded) {}
 
+  /// Whether each rank forms its own part of the gradient only.
   bool sharded() const { return sharded_; }
 
   /// Of the matrix's rows, and of the bias, those that belong to one rank; the last ranks may have fewer.
@@ -47,6 +48,7 @@ class factors {
     }
   }
 
+  /// Elements: of one rank's block of what is gathered, of all of it, and of what is exchanged.
   std::size_t stride() const { return rows_ * (outputs_ + (sharded_ ? 0 : inputs_)) + header_elements; }
   std::size_t gathered() const { return ranks_ * stride(); }
   std::size_t exchanged() const { return sharded_ ? ranks_ * rows_ * inputs_each() : 0; }

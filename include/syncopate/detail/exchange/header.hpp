@@ -59,6 +59,7 @@ class coded_header {
   static constexpr std::uint32_t values_bits = 12, check_bits = 18;
 
  public:
+  /// Of 4 or 7 elements, as many as are given.
   static void write(std::span<T> elements, const header& h) {
     elements[0] = static_cast<T>(h.samples + 0.0);  // zeros are positive: sums make them so
     elements[1] = static_cast<T>(h.step % steps * 8 + static_cast<int>(h.call) * 2 + (h.finite ? 1 : 0));
@@ -109,6 +110,7 @@ class coded_header {
     else
       return static_cast<T>(bits);
   }
+  /// Those bits, if the element can have been made of any.
   static std::optional<std::uint32_t> carried_by(T element) {
     constexpr std::uint32_t all = 1u << (values_bits + check_bits);
     if constexpr (sizeof(T) == sizeof all) {

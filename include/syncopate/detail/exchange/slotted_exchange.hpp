@@ -83,21 +83,26 @@ class slotted_exchange : public exchange {
   struct message {
     buffer<T> elements;  ///< contributions, then their sum; headers
     transfer sent;
-    header own;
-    std::optional<agreed_headers> received;
+    header own;                              ///< what this rank said with it
+    std::optional<agreed_headers> received;  ///< what all ranks said, once it was received
     double squares = 0;  ///< of this rank's part of the sum, if wanted
   };
 
+  /// Writes what this rank says, `own`, behind or among the contributions.
   virtual void write_header(message& m) = 0;
+  /// Collective. Sends a message whose contributions and header are there.
   virtual void start(message& m, bool due_at_launch) = 0;
   /// What was said with a message that has landed.
   virtual agreed_headers read(message& m) = 0;
 
+  /// Takes the layout, and makes room for messages of it. To be called once, by the constructor of what derives from
+  /// this.
   void lay_out(message_layout layout) {
     layout_ = std::move(layout);
     for (message& m : slots_) m.elements = buffer<T>(layout_.elements());
     taken_.bytes = layout_.elements() * sizeof(T);
   }
+  /// The sum's elements that this rank keeps up to date.
   std::span<T> part_of_sum(const message& m) const {
     return m.elements.elements().subspan(layout_.first(), layout_.size);
   }

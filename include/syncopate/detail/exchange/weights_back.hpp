@@ -34,6 +34,7 @@ class weights_back {
       throw;
     }
   }
+  /// As of `transfer`.
   bool test() { return gather_.test(); }
   bool complete() noexcept { return gather_.complete(); }
   void wait(bool counts, measurement& measured, bucket_statistics& taken) { gather_.wait(counts, measured, taken); }
@@ -42,6 +43,7 @@ class weights_back {
   agreed_headers read(const buffer<T>& message, int ranks, std::int64_t step) const {
     return read_gathered_headers(first_header(message), header_length_, layout_.stride, ranks, step);
   }
+  /// The sum of squares of all ranks' blocks of the sum, which travels with them.
   double squares(const buffer<T>& message, int ranks) const {
     return read_squares_of_sum(first_header(message), header_length_, layout_.stride, ranks);
   }

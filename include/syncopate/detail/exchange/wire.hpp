@@ -34,7 +34,7 @@ class flight {
   virtual std::optional<time_point> landed_at() const = 0;
 };
 
-/// A scheme's communicator, of whichever type.
+/// A scheme's communicator, of whichever type; for its operations see `Communicator`.
 class wire {
  public:
   virtual ~wire() = default;
@@ -42,6 +42,7 @@ class wire {
   virtual int size() const = 0;
   /// Whether its sums come in halves.
   virtual bool in_halves() const = 0;
+  /// For elements of that size. To be made once, and used for one message after the other.
   virtual std::unique_ptr<flight> make_flight(std::size_t element_bytes) = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   virtual void all_gather(std::span<const std::byte> own, std::span<std::byte> all) = 0;
@@ -51,6 +52,7 @@ class wire {
   virtual flight::time_point now() const = 0;
 };
 
+/// Of a communicator, whose blocking and split sums it uses where there are some.
 template <class C, class T>
 class flight_of final : public flight {
   using request = decltype(std::declval<C&>().start_sum(std::span<T>()));  // of sums' halves, too
