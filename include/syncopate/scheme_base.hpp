@@ -21,8 +21,8 @@ namespace syncopate {
 
 /// What can be asked of any scheme, whatever its policies and tensors: a reference to it is enough for hooks in the
 /// middle of forward and backward, for logs, and for schedules of learning rates. See `update_scheme` for the rest. A
-/// scheme that was moved from has nothing left to do but to be destroyed: its calls throw `usage_error`, but for `fail`,
-/// which does nothing.
+/// scheme that was moved from has nothing left to do but to be destroyed: these calls throw `usage_error` then, but for
+/// `fail`, which does nothing.
 ///
 /// A step, layer by layer, is
 ///

@@ -61,6 +61,7 @@ SYNCOPATE_ALWAYS_INLINE void for_each_element(std::size_t count, Body body, Afte
   after(rest, count - rest);
 }
 
+/// The same with nothing after a chunk.
 template <class Body>
 SYNCOPATE_ALWAYS_INLINE void for_each_element(std::size_t count, Body body) {
   for_each_element(count, body, [](std::size_t, std::size_t) SYNCOPATE_INLINE_LAMBDA {});

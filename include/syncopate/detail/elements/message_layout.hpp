@@ -20,10 +20,12 @@ struct message_layout {
   std::size_t own = 0;  ///< this rank's block
   bool shared = false;  ///< whether the other blocks are kept up to date by other ranks
 
+  /// Of a whole message.
   std::size_t elements() const { return blocks * stride; }
   /// The first element that this rank keeps up to date.
   std::size_t first() const { return own * stride; }
 
+  /// Notes a slice of a tensor, in a block.
   void add(std::size_t block, slice part);
   /// Cuts what travels together into blocks of equal length, whatever tensors that cuts. Precondition: all but the
   /// slices is set.

@@ -15,6 +15,7 @@ class state_visitor {
   virtual ~state_visitor() = default;
   /// Whether what is kept becomes what was written before.
   virtual bool reads() const { return false; }
+  /// A number, and a vector, that is kept.
   virtual void number(std::int64_t& kept) = 0;
   virtual void number(double& kept) = 0;
   /// `common`: whether it has to be bitwise the same on all ranks.

@@ -44,7 +44,7 @@ struct fragment {
   outbox next;                       ///< what is said with the next message
   std::vector<std::size_t> parts{};  ///< their numbers; the last one speaks for all
   std::size_t behind = 0;            ///< parts that do not show yet what is due
-  std::int64_t signalled = -1;       ///< the newest message that brought a mean of which nobody was told yet; −1: none
+  std::int64_t signalled = -1;  ///< the newest message that brought a mean of which nobody was told yet; −1: none
 };
 
 inline std::size_t part::slot_of(std::int64_t message) const { return of.messages.slot_of(message); }

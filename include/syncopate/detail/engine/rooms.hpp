@@ -48,8 +48,8 @@ struct engine::rooms {
   buffer<std::byte> zeros;  ///< stands for the gradient of an optional layer that has none in a step
 
   // The step that is being made:
-  calls call = calls::step;  ///< what the program called
-  double samples = 0;        ///< of this rank
+  calls call = calls::step;               ///< what the program called
+  double samples = 0;                     ///< of this rank
   std::span<const tensor_ref> gradients;  ///< what is contributed: the model's tensors, or scaled ones
   std::size_t contributed = 0;            ///< parts that have been, in the order of departure
 

@@ -19,8 +19,8 @@ namespace syncopate::detail {
 /// Elements that a block ends with besides a rank's header; and all of them, where nothing is observed of gradients.
 inline constexpr std::size_t block_sums = 3, block_header_elements = header_elements + block_sums;
 
-/// Writes what is summed: samples, ranks whose contribution is not finite, ranks that have joined, and the step, by which
-/// ranks that differ in it are found out. Small whole numbers, which a float adds up exactly for up to 2^16 ranks.
+/// Writes what is summed: samples, how many ranks' contributions are not finite, how many ranks have joined, and what
+/// tells whether all are at one step. Small whole numbers, which a float adds up exactly for up to 2^16 ranks.
 template <Element T>
 void write_summed_header(std::span<T> elements, const header& own) {
   const auto code = static_cast<T>(own.step % 16);

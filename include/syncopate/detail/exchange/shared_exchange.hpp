@@ -83,12 +83,12 @@ class shared_exchange : public slotted_exchange<T> {
   }
 
  private:
-  bool sharded_;                         ///< whether weights come back at all
-  std::optional<weights_back<T>> back_;  ///< where ranks have blocks of their own
+  bool sharded_;                                    ///< whether weights come back at all
+  std::optional<weights_back<T>> back_;             ///< where ranks have blocks of their own
   std::vector<std::optional<agreed_headers>> all_;  ///< what was said with a message whose weights have come back
   std::size_t under_way_ = 0;                       ///< the slot whose weights were sent last
-  bool waited_for_ = true;               ///< whether these have come back
-  const T* weights_ = nullptr;           ///< what was to be sent: where all ranks have all of it, it is copied from here
+  bool waited_for_ = true;                          ///< whether these have come back
+  const T* weights_ = nullptr;  ///< what was to be sent; where all ranks have all of it, it stays here
 };
 
 }  // namespace syncopate::detail

@@ -85,7 +85,7 @@ class slotted_exchange : public exchange {
     transfer sent;
     header own;                              ///< what this rank said with it
     std::optional<agreed_headers> received;  ///< what all ranks said, once it was received
-    double squares = 0;  ///< of this rank's part of the sum, if wanted
+    double squares = 0;                      ///< of this rank's part of the sum, if wanted
   };
 
   /// Writes what this rank says, `own`, behind or among the contributions.

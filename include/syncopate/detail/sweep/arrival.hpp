@@ -25,12 +25,14 @@ struct arrival {
   const T* weight_then = nullptr;
   int staleness = 0;
 
+  /// The same from another element on.
   arrival advanced_by(std::size_t offset) const {
     arrival result = *this;
     for (const T** start : {&result.sum, &result.own, &result.weight, &result.weight_then})
       if (*start) *start += offset;
     return result;
   }
+  /// What a formula is told of one element.
   SYNCOPATE_ALWAYS_INLINE landed<T> at(std::size_t i) const {
     landed<T> m{sum[i] * scale, T(0), T(0), T(0), staleness};
     if constexpr (any_keeps_own<A>) m.own = own[i];

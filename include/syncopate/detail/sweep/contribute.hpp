@@ -31,7 +31,7 @@ class contribute_loop {
                   const contribution_plan& plan, const destination& out)
       : averaging_(averaging), slices_(slices), tensors_(tensors), plan_(plan), out_(out) {}
 
-  /// Over a gradient that is there.
+  /// Over a gradient that is there: with the local move, if `moves`.
   void run(const placed_policies<A, T>& policies, bool moves, finiteness<T>& seen) const {
     for (const slice& s : slices_) {
       const placed_policies<A, T> here = policies.advanced_by(advances<A, T> ? s.offset : 0);
@@ -69,12 +69,12 @@ class contribute_loop {
     }
   }
 
-  /// Looks at what several steps have brought together.
+  /// Looks for infinities and NaN in what several steps have brought together.
   void look_at_all(finiteness<T>& seen) const {
     for (const slice& s : slices_) seen.look_at(out_.sum + s.offset, s.size);
   }
 
-  /// The message of a rank that has nothing to say.
+  /// Writes the message of a rank that has nothing to say.
   void contribute_nothing() const {
     for (const slice& s : slices_) {
       const T* const weight = weights_of(s);
@@ -99,7 +99,7 @@ class contribute_loop {
     return seen;
   }
 
-  /// Of a contribution, times the number of samples.
+  /// The sum of squares of a contribution, times the number of samples squared.
   double squares_sent() const {
     double sum = 0;
     for (const slice& s : slices_) sum += sum_of_squares(std::span<const T>(out_.sum + s.offset, s.size));

@@ -16,6 +16,7 @@ namespace syncopate::detail {
 template <class A>
 class hyperparameter_hash {
  public:
+  /// Costs a comparison of bytes while nothing has changed, if the averaging can be copied as bytes.
   std::uint64_t of(const A& averaging) {
     if constexpr (std::is_trivially_copyable_v<A>) {
       // Bytes that are no part of a value may differ, which costs no more than to look again.
@@ -28,8 +29,9 @@ class hyperparameter_hash {
 
  private:
   using T = double;
-  static constexpr std::size_t probes = 4;
+  static constexpr std::size_t probes = 4;  ///< elements that formulas are tried on
 
+  /// A policy, with state to try its formula on.
   template <class Policy>
   struct probe {
     Policy policy;
@@ -61,6 +63,7 @@ class hyperparameter_hash {
     }
   }
 
+  /// Runs all formulas over a few elements, whose state vectors hold made-up numbers, and hashes what comes out.
   static std::uint64_t look(const A& averaging) {
     probe<predictor_type<A>> predictor(predictor_of(averaging));
     probe<rule_type<A>> rule(rule_of(averaging));

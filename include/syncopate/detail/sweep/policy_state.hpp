@@ -27,6 +27,7 @@ class policy_state {
   std::int64_t predictions = 0;                          ///< times that weights were predicted
   std::vector<std::array<double, scalars<P>>> observed;  ///< what a predictor that observes keeps of each group
 
+  /// For so many elements, and groups of observed sums.
   policy_state(std::size_t elements, std::size_t groups) {
     const auto make = [&](auto& vectors) {
       for (auto& vector : vectors) vector = buffer<T>(elements);
@@ -58,7 +59,8 @@ class policy_state {
     start(std::type_identity<M>(), merge_);
   }
 
-  /// `shared`: whether each rank keeps what belongs to elements of its own.
+  /// `shared`: whether each rank keeps what belongs to elements of its own; else all ranks have the rule's state in
+  /// common, unless each makes moves of its own, and vectors that start as the weights.
   void serialise(state_visitor& visitor, bool shared) {
     for (std::int64_t* const count : {&updates, &moves, &predictions}) visitor.number(*count);
     const auto visit = [&]<class Policy>(std::type_identity<Policy>, role of, bool common, const auto& vectors) {

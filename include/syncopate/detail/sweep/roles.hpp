@@ -49,6 +49,7 @@ constexpr void for_each_policy(const A& averaging, Visitor visit) {
   visit(merge_of(averaging));
 }
 
+/// Whether an averaging, or a policy in it, wants `landed::own`; or `landed::weight` and `weight_then`.
 template <class A>
 inline constexpr bool any_keeps_own = keeps_own<A> || keeps_own<predictor_type<A>> || keeps_own<merge_type<A>>;
 template <class A>
@@ -88,12 +89,14 @@ struct placed {
   coefficients_of<P, T> prepared;
   std::array<T*, state_vectors<P>> state;
 
+  /// With state vectors from a later element on.
   placed advanced_by(std::size_t offset) const {
     placed result = *this;
     for (T*& vector : result.state) vector += offset;
     return result;
   }
 
+  /// Bound to one element.
   SYNCOPATE_ALWAYS_INLINE constexpr cell<P, T> at(std::size_t i) const { return at(i, prepared); }
   template <class C>
   SYNCOPATE_ALWAYS_INLINE constexpr cell<P, T, C> at(std::size_t i, const C& alternative) const {

@@ -18,8 +18,8 @@
 
 namespace syncopate::detail {
 
-/// An averaging, with hyper-parameters that may change at any time, and as it was when the means that now arrive were
-/// due.
+/// An averaging as it is, with hyper-parameters that may change at any time, and as it was when the means that are
+/// absorbed now became due.
 template <class A>
 struct averaging_in_force {
   A now;
@@ -124,14 +124,15 @@ class sweep final : public bucket {
   }
 
  private:
-  static constexpr std::int64_t outdated = -1;
+  static constexpr std::int64_t outdated = -1;  ///< of `shown_`
 
+  /// Groups of observed sums, each of at most a chunk.
   static std::size_t groups_in(std::span<const slice> slices) {
     if (slices.empty()) return 0;
     return slices.back().first_group + (slices.back().size + chunk_length - 1) / chunk_length;
   }
 
-  /// The mean that landed last, from the message's first element on; to be folded into weights that it does not know.
+  /// The mean that landed last, from the message's first element on. Which weights it is to be folded into is not said.
   arrival<T, A> newest(const in_flight_view& messages) const {
     // Before the first one there is a message that was never used, and is zero.
     const std::int64_t number = messages.first > 0 ? messages.first - 1 : messages.last;
@@ -197,6 +198,7 @@ class sweep final : public bucket {
     if (ahead) ++state_.predictions;
   }
 
+  /// Whether the predictor's sums run over a chunk, and not over a tensor.
   static bool observes_chunks([[maybe_unused]] const A& averaging) {
     if constexpr (requires { averaging.predictor.per; })
       return averaging.predictor.per == granularity::chunk;
