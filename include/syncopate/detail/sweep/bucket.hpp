@@ -49,8 +49,9 @@ class bucket {
   /// Leaves in the user's tensors what the averaging wants there, if that is not there yet.
   virtual void show(std::span<const tensor_ref> tensors, const in_flight_view& messages) = 0;
 
-  /// Takes the weights to start from.
+  /// Takes the weights to start from; or to go on with.
   virtual void start(std::span<const tensor_ref> tensors) = 0;
+  virtual void take_weights(std::span<const tensor_ref> tensors) = 0;
   /// The true weights that this rank keeps up to date, one after the other, where the user's tensors do not hold them;
   /// else null.
   virtual const void* weights() const = 0;
