@@ -20,17 +20,38 @@
 namespace syncopate {
 
 /// What can be asked of any scheme, whatever its policies and tensors: a reference to it is enough for hooks in the
-/// middle of forward and backward, for logs, and for schedules of learning rates. See `update_scheme`. A scheme that
-/// was moved from has nothing left to do but to be destroyed: its calls throw `usage_error`.
+/// middle of forward and backward, for logs, and for schedules of learning rates. See `update_scheme` for the rest. A
+/// scheme that was moved from can only be destroyed: what is called on it throws `usage_error`, but for `fail`, which
+/// does nothing.
+///
+/// A step, layer by layer, is
+///
+///     scheme.begin_step(weights);
+///     for (std::size_t i = 0; i < layers; ++i) {
+///       scheme.before_forward(i);  // waits for what layer i needs, and updates it
+///       …                          // forward of layer i
+///     }
+///     for (std::size_t i = layers; i-- > 0;) {
+///       …                                      // backward of layer i
+///       scheme.gradient_ready(i, gradient[i]);  // leaves at once, and travels while the other layers are computed
+///     }
+///     scheme.end_step();
+///
+/// with bitwise the same weights as by `step`, if the communicator's `sum` adds in the same order as its `start_sum`. A
+/// layer is an element of the model's outermost range or tuple: a tensor, or a model of its own. Layers may come in any
+/// order. All ranks make the same calls of `begin_step` and `end_step`. Weights change in `before_forward` and
+/// `end_step` only, since backward still reads them. Weights and gradients have to stay where they are until
+/// `end_step`.
 class scheme_base {
  public:
   /// Ends the step: what has not left yet leaves, and each rank's own move is made. Throws `usage_error` if a gradient
-  /// is missing, unless its layer is among `scheme_options::optional_layers`: then it is zero. The step is still open
+  /// is missing, and leaves the step open; unless its layer is among `scheme_options::optional_layers`: it is zero
   /// then.
   void end_step();
 
-  /// Brings a layer's weights up to date: waits for what has travelled with it, if the delay policy says that it is
-  /// due. Costs nothing when called again. Where the norm of the mean is bounded, all layers are waited for.
+  /// Brings a layer's weights up to date: waits for those messages that have travelled with it and are due. Costs
+  /// nothing when called again. Where the norm of the mean is bounded, all layers are waited for. Throws `usage_error`
+  /// for a layer that is not there, and on all ranks what has gone wrong with a message.
   void before_forward(std::size_t layer);
 
   /// Gives communication a chance to progress; call it now and then during forward and backward where the communicator
@@ -50,14 +71,16 @@ class scheme_base {
   /// ranks between the same two steps; layer by layer, once all layers have been through `before_forward`.
   const training_signal& signal() const;
 
-  /// What this rank has measured so far, and what it keeps.
+  /// What this rank has measured since the scheme was made.
   syncopate::statistics statistics() const;
+  /// Bytes that the scheme keeps on this rank.
   memory_report memory() const;
 
   /// How the gradient of one of `scheme_options::factored_layers` travels, and by what that was chosen. Throws
   /// `usage_error` for another layer.
   const factor_choice& exchange_of(std::size_t layer) const;
 
+  /// This rank's number, and how many there are.
   int rank() const;
   int size() const;
 
@@ -66,7 +89,9 @@ class scheme_base {
   scheme_base(scheme_base&&) = default;
   ~scheme_base();
 
+  /// To be called once, by the constructor of what derives from this.
   void runs_on(std::unique_ptr<detail::engine> engine) { engine_ = std::move(engine); }
+  /// Throws `usage_error`, which names the call, where the scheme was moved from.
   detail::engine& engine(const char* call) const;
   /// Calls `work(engine)`, and notes what goes wrong in it.
   template <class Work>
@@ -77,7 +102,7 @@ class scheme_base {
 
  private:
   std::unique_ptr<detail::engine> engine_;
-  int exceptions_ = std::uncaught_exceptions();
+  int exceptions_ = std::uncaught_exceptions();  ///< passing by when it was made; if there are more, one destroys it
 };
 
 #if SYNCOPATE_BODIES

@@ -21,28 +21,22 @@
 
 namespace syncopate {
 
-/// Owns messages, histories and rules' states, and runs a composition of policies in one pass over memory.
+/// Owns messages, histories and rules' states, and runs a composition of policies in one pass over memory. A rank's
+/// thread makes one scheme and calls `step` once per mini-batch, with the gradient that it computed at the weights that
+/// the scheme left in place. `Elements` is the model's element type, or `std::tuple<float, double>` for one with both.
 ///
-/// A rank's thread makes one scheme and calls `step` once per mini-batch, with the gradient that it computed at the
-/// weights that the scheme left in place. `Elements` is the model's element type: `float`, `double`, or
-/// `std::tuple<float, double>` for a model with both.
-///
-///     syncopate::update_scheme scheme{weights, communicator, syncopate::fixed_delay{1},
-///                                     syncopate::gradient_averaging{syncopate::no_prediction{}, syncopate::sgd{}}};
-///
-/// Collective, that is, called by all ranks in the same order: the constructor, `step`, `join`, `consensus`, `finish`.
-/// Ranks may make different numbers of steps, see `join`. Nothing is allocated in `step`.
+/// Collective, that is, called by all ranks in the same order: the constructor, `step`, and whatever says so. Ranks may
+/// make different numbers of steps, see `join`. Nothing is allocated in `step`.
 ///
 /// What goes wrong on one rank is an error on all of them. Where ranks called different things, or with other
 /// hyper-parameters, or where the transport gives up, that is a `communication_error`, after which the scheme is of no
-/// more use. A scheme that is destroyed while an exception passes by tells the other ranks, which get a `peer_failure`,
-/// if its communicator can.
+/// more use. A scheme that is destroyed while an exception passes by tells the other ranks, if its communicator can:
+/// they get a `peer_failure`.
 template <class Elements, class C, class D, class A>
 class update_scheme : public scheme_base {
  public:
-  /// Collective. Fixes the layout, makes every rank start from rank 0's weights, and allocates all memory.
-  ///
-  /// Throws, on every rank, `configuration_error` for senseless hyper-parameters or ranks with different policies,
+  /// Collective. Fixes the layout, makes every rank start from rank 0's weights, and allocates all memory. Throws, on
+  /// every rank, `configuration_error` for senseless hyper-parameters or ranks with different policies,
   /// hyper-parameters or options, and `layout_error` for ranks with different tensors.
   template <class W>
   update_scheme(W&& weights, C communicator, D delay, A averaging, const scheme_options& options = {})
@@ -70,7 +64,7 @@ class update_scheme : public scheme_base {
         detail::hash_of(typeid(A).name(), detail::hash_of(typeid(D).name(), detail::hash_of(typeid(Elements).name()))));
   }
 
-  /// A scheme that is destroyed waits for nobody. Memory that a transport may still write to is kept until the process
+  /// A scheme that is destroyed waits for nobody: memory that a transport may still write to is kept until the process
   /// ends.
   update_scheme(update_scheme&&) = default;
   update_scheme& operator=(update_scheme&&) = delete;
@@ -79,13 +73,12 @@ class update_scheme : public scheme_base {
   /// next gradient is to be computed at. The gradient may be overwritten as soon as the call returns.
   ///
   /// `samples` is this rank's weight in the mean: the size of its mini-batch, in any unit that is the same on all
-  /// ranks. A rank may have none, and its gradient is not looked at then; if no rank has any, nothing is absorbed. A
-  /// total that is no power of two costs one more pass over the message. Hyper-parameters in force are those at the
-  /// moment when a mean is absorbed.
+  /// ranks. The gradient of a rank that has none is not looked at; if no rank has any, nothing is absorbed. A total
+  /// that is no power of two costs one more pass over the message. Hyper-parameters in force are those when the mean
+  /// became due.
   ///
-  /// Averagings that send gradients may have a delay policy that launches no message at some steps: what these
-  /// contribute travels with the next message, as a sum over steps, so that a mean is worth as many steps of a learning
-  /// rate. A rank's weight in it is then the mean of its `samples`.
+  /// Gradients of steps at which the delay policy launches no message travel with the next one, as a sum over steps, so
+  /// that a mean is worth as many steps of a learning rate. A rank's weight in it is then the mean of its `samples`.
   ///
   /// Throws `layout_error` where tensors have other sizes than at construction or share memory, `configuration_error`
   /// for hyper-parameters that make no sense any more, `usage_error` after `finish`; nothing has happened then. On all
@@ -104,27 +97,10 @@ class update_scheme : public scheme_base {
     });
   }
 
-  /// Not collective by itself, but part of a step: `step`, layer by layer, is
-  ///
-  ///     scheme.begin_step(weights);
-  ///     for (std::size_t i = 0; i < layers; ++i) {
-  ///       scheme.before_forward(i);  // waits for what layer i needs, and updates it
-  ///       …                          // forward of layer i
-  ///     }
-  ///     for (std::size_t i = layers; i-- > 0;) {
-  ///       …                                      // backward of layer i
-  ///       scheme.gradient_ready(i, gradient[i]);  // leaves at once, and travels while the other layers are computed
-  ///     }
-  ///     scheme.end_step();
-  ///
-  /// with bitwise the same weights, if the communicator's `sum` adds in the same order as its `start_sum`. A layer is
-  /// an element of the model's outermost range or tuple: a tensor, or a model of its own. All ranks make the same calls
-  /// of `begin_step` and `end_step`; layers may come in any order.
-  ///
-  /// Weights change in `before_forward` and `end_step` only: backward still reads them. `weights` and gradients have to
-  /// stay where they are until `end_step`, and weights until the next `begin_step` or `finish`. Throws as `step` does,
-  /// `non_finite_error` at the next `before_forward`. With a delay policy that learns from means (`lazy_delay`),
-  /// `begin_step` waits for all layers, and throws that, since what has arrived decides what is to leave.
+  /// Begins a step that is made layer by layer: see `scheme_base`. All ranks make the same calls of this and
+  /// `end_step`. Weights have to stay where they are until the next `begin_step` or `finish`. Throws as `step` does,
+  /// `non_finite_error` at the next `before_forward`. With a delay policy that learns from means (`lazy_delay`) it
+  /// waits for all layers, and throws that itself, since what has arrived decides what is to leave.
   template <class W>
   void begin_step(W&& weights, double samples = 1) {
     detail::check_weights<W, Elements>();
@@ -136,11 +112,12 @@ class update_scheme : public scheme_base {
     });
   }
 
-  /// Hands in the gradient of one layer. What travels together leaves when all of it is there, in the order of backward
-  /// whatever the order of calls. Averagings that move each rank's weights by its own gradient, and norms that are
-  /// bounded before averaging, need all gradients first: everything leaves in `end_step` then. Throws `usage_error` for
-  /// a layer that is not there, was given before in this step, or has not been through `before_forward` since the last
-  /// one, and `layout_error` as `step` does; the step goes on as if it had not been called.
+  /// Hands in the gradient of one layer, which has to stay where it is until `end_step`. What travels together leaves
+  /// when all of it is there, in the order of backward whatever the order of calls; in `end_step`, where all gradients
+  /// are needed first: for averagings that move each rank's weights by its own, and norms that are bounded before
+  /// averaging. Throws `usage_error` for a layer that is not there, was given before in this step, or has not been
+  /// through `before_forward` since the last one, and `layout_error` as `step` does; the step goes on as if it had not
+  /// been called.
   template <class G>
   void gradient_ready(std::size_t layer, G&& gradient) {
     detail::check_gradient_of_layer<G, Elements>();
@@ -154,9 +131,8 @@ class update_scheme : public scheme_base {
   }
 
   /// Hands in the gradient of one of `scheme_options::factored_layers` as its factors: the activations that went into
-  /// it, and the errors that came back, row by row, such that activationsᵀ · errors is the gradient. They have to stay
-  /// where they are until `end_step`. Otherwise as `gradient_ready`; throws `layout_error` where the two are of
-  /// different mini-batches, too.
+  /// it, and the errors that came back, row by row, such that activationsᵀ · errors is the gradient. Otherwise as
+  /// `gradient_ready`; throws `layout_error` where the two are of different mini-batches, too.
   template <class X, class E>
   void factors_ready(std::size_t layer, const X& activations, const E& errors) {
     detail::check_factors<X, E, Elements>();
@@ -168,7 +144,7 @@ class update_scheme : public scheme_base {
   }
 
   /// Collective. For a rank that has no mini-batch left, while others may have: takes part in their steps, with weight
-  /// zero, until all ranks have joined. Then what is in flight has been absorbed, and training may go on, say with the
+  /// zero, until all ranks have joined. All that was in flight is absorbed then, and training may go on, say with the
   /// next epoch. Costs one message, even if all ranks join after the same number of steps.
   template <class W>
   void join(W&& weights) {
@@ -196,8 +172,8 @@ class update_scheme : public scheme_base {
     });
   }
 
-  /// Collective. Ends training: joins, so that ranks may have made different numbers of steps, and leaves in `weights`
-  /// the consensus, bitwise the same on all ranks. Throws `usage_error` when called again.
+  /// Collective. Ends training: joins, so that ranks may have made different numbers of steps, and leaves the consensus
+  /// in `weights`. Throws `usage_error` when called again.
   template <class W>
   void finish(W&& weights) {
     engine("finish").require_unfinished();
@@ -209,9 +185,9 @@ class update_scheme : public scheme_base {
   }
 
   /// Writes `weights` and everything that the scheme keeps to an archive in Boost.Serialization's idiom: `archive & x`
-  /// for numbers, and `save_binary(address, bytes)`, if it has that. Lands what is in flight, and stores it, without
-  /// absorbing it, so that training may go on here, or be resumed by `load`, with bitwise the same results. Each rank
-  /// writes an archive of its own, between the same two steps; hyper-parameters are the program's to restore. See also
+  /// for numbers, and `save_binary(address, bytes)`, if it has that. What is in flight is waited for and stored, not
+  /// absorbed, so that training goes on here, or from `load`, with bitwise the same results. Each rank writes an
+  /// archive of its own, between the same two steps; hyper-parameters are the program's to restore. See also
   /// checkpoint.hpp.
   template <class Archive, class W>
   void save(Archive& archive, W&& weights) {
@@ -226,11 +202,10 @@ class update_scheme : public scheme_base {
   }
 
   /// Collective. Puts a new scheme, and `weights`, into the state in which `save` found this rank's. Communicators may
-  /// be others; tensors, policies and the number of ranks may not.
-  ///
-  /// Throws `checkpoint_error` on all ranks where the archive of some rank cannot be read, belongs to another layout,
-  /// scheme, version or rank, or to another step than those of the other ranks; weights and scheme may be half written
-  /// then. (load_checkpoint in checkpoint.hpp looks first whether a file is whole.)
+  /// be others; tensors, policies and the number of ranks may not. Throws `checkpoint_error` on all ranks where some
+  /// rank's archive cannot be read, or belongs to another layout, scheme, version or rank, or to another step than the
+  /// others'; weights and scheme may be half written then. (load_checkpoint in checkpoint.hpp looks first whether a
+  /// file is whole.)
   template <class Archive, class W>
   void load(Archive& archive, W&& weights) {
     detail::check_weights<W, Elements>();
@@ -243,8 +218,8 @@ class update_scheme : public scheme_base {
   }
 
   /// Collective. Combines a buffer that is not among the weights: a contiguous range of numbers, as long on all ranks.
-  /// Takes memory for all ranks' buffers. Throws `configuration_error` for an average of integers, which no mean of
-  /// floating-point numbers would be right for, and `layout_error` on all ranks where they call it differently.
+  /// Takes memory for all ranks' buffers. Throws `configuration_error` for an average of integers, and `layout_error`
+  /// on all ranks where they call it differently.
   template <class X>
   requires requires(X& x) { std::span(x); }
   void combine(X&& buffer, combination how) {
@@ -255,8 +230,8 @@ class update_scheme : public scheme_base {
   }
 
   /// Collective. A hash of what has to be bitwise the same on all ranks: the weights without any prediction, and the
-  /// rule's state. Throws `communication_error`, on all ranks, where it is not. Where ranks hold weights of their own,
-  /// it is the hash of the numbers of steps, and of what policies have in common, alone.
+  /// rule's state; where ranks hold weights of their own, the number of steps, and what policies have in common, alone.
+  /// Throws `communication_error`, on all ranks, where it is not the same.
   template <class W>
   std::uint64_t checksum(W&& weights) {
     detail::check_weights<W, Elements>();
@@ -282,8 +257,8 @@ class update_scheme : public scheme_base {
     });
   }
 
-  /// The update rule, whose hyper-parameters may be changed between steps: `scheme.rule().learning_rate = 0.01`. All
-  /// ranks must make the same change at the same step.
+  /// The update rule, whose hyper-parameters may be changed between steps, the same on all ranks at the same step:
+  /// `scheme.rule().learning_rate = 0.01`.
   auto& rule() { return averaging().rule; }
   const auto& rule() const { return averaging().rule; }
 
@@ -311,6 +286,7 @@ class update_scheme : public scheme_base {
     detail::binding& model = engine("bind").model();
     detail::bind<true>(model, weights, model.all("weights"));
   }
+  /// Weights are bound as gradients are, where they are only read: nobody holds gradients then.
   template <class X>
   void bind_to_read(X&& model, const char* what) {
     detail::binding& bound = engine("bind").model();
@@ -318,8 +294,8 @@ class update_scheme : public scheme_base {
     if (std::string_view(what) == "weights") bound.forget_gradients();
   }
 
-  wire* wire_;           ///< the engine's
-  policies* averaging_;  ///< likewise
+  wire* wire_;           ///< the engine owns it
+  policies* averaging_;  ///< and this
 };
 
 template <class W, class C, class D, class A>
