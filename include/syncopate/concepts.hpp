@@ -26,6 +26,9 @@
 ///
 /// - `static constexpr std::size_t state_vectors = N;` The engine keeps N parameter-sized vectors for it, zero at the
 ///   start, and hands their elements to the formula as `T&... state`.
+/// - `static constexpr std::size_t weight_vectors = M;` The first M of these start as the weights: anchors, say. They
+///   have to stay equal on all ranks, also where each has weights of its own: `checksum` finds out, and `resynchronise`
+///   makes them so again.
 /// - `static constexpr bool keeps_own = true;` `landed::own` is filled (one more vector per message in flight).
 /// - `static constexpr bool keeps_weights = true;` `landed::weight` and `weight_then` are filled (likewise).
 /// - `auto prepare(std::int64_t count) const;` Called once per update, outside the loop, with the number of earlier
@@ -103,6 +106,9 @@ concept Merge = Element<T> && std::copyable<P> && detail::merges<P, T, typename 
 ///   true weights to itself and leaves in the user's tensors a prediction of them: a copy, advanced by this formula
 ///   once for each message in flight. What it does to rules' state is forgotten again, except `local_rule`'s.
 ///
+/// Where a mean is absorbed at the step at which a message leaves, what an averaging with `advance` sends contains that
+/// mean; with `static constexpr bool snapshot_first = true;` it does not yet.
+///
 /// `with.predict(landed)` returns a gradient; `with.rule(weight, gradient)`, `with.local_rule(weight, gradient)` and
 /// `with.merge(weight, landed)` change the weight.
 template <class A, class T>
@@ -128,6 +134,16 @@ concept Averaging = Element<T> && std::copyable<A> &&
 /// - `static constexpr bool observes_gradients = true;` where it asks for norms of gradients.
 /// - `std::array<N, M> state() const` of numbers, and `void restore(const std::array<N, M>&)`, for checkpoints; the
 ///   latter throws `checkpoint_error` where that is no state of such a policy.
+///
+/// One that gives groups of layers schedules of their own has besides:
+///
+/// - `std::size_t fragments() const`: how many groups there are; at least one.
+/// - `std::size_t fragment_of(std::size_t layer, std::size_t layers) const`: which one a layer is in, of so many;
+///   a layer is an element of the model's outermost range or tuple.
+/// - `auto fragment(std::size_t number) const`: a group's DelayPolicy, of one type for all. The policy's own
+///   `launches`, `due` and `most_in_flight` are not asked then, but its declarations still count.
+///
+/// Each group's messages are counted. There is no common mean whose norm could be bounded after averaging.
 template <class D>
 concept DelayPolicy = std::copyable<D> && requires(const D& d, std::int64_t step) {
   { d.launches(step) } -> std::same_as<bool>;
@@ -170,6 +186,8 @@ concept Request = std::movable<R> && requires(R& request) {
 ///   with its number and this text in the operations that it has not called, on whichever channel of these ranks. Not
 ///   collective, never blocks; may be called while an exception unwinds the stack.
 /// - `communication_cost cost() const`, optional: what the sums have cost so far, for `statistics::transport`.
+/// - `std::chrono::steady_clock::time_point now() const`, optional: a clock of its own, from which statistics take all
+///   times, as for a simulated network. It never goes back; `Request::landed_at` is by the same clock.
 template <class C, class T>
 concept Communicator = Element<T> && std::movable<C> &&
     requires(C& c, const C& k, std::span<T> elements, std::span<std::byte> bytes, std::span<const std::byte> own) {

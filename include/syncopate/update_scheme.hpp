@@ -34,6 +34,8 @@ namespace syncopate {
 /// they get a `peer_failure`.
 template <class Elements, class C, class D, class A>
 class update_scheme : public scheme_base {
+  static_assert(detail::check_scheme<Elements, C, D, A>());
+
  public:
   /// Collective. Fixes the layout, makes every rank start from rank 0's weights, and allocates all memory. Throws, on
   /// every rank, `configuration_error` for senseless hyper-parameters or ranks with different policies,
@@ -43,7 +45,6 @@ class update_scheme : public scheme_base {
       : update_scheme(std::make_unique<wire>(communicator.duplicate()),
                       std::make_unique<detail::schedules_of<D>>(std::move(delay)),
                       std::make_unique<policies>(std::move(averaging)), options) {
-    static_assert(detail::check_scheme<Elements, C, D, A>());
     detail::check_weights<W, Elements>();
     detail::engine& engine = this->engine("update_scheme");
     engine.describe([&] {

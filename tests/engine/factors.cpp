@@ -10,6 +10,7 @@
 #include <string>
 #include <syncopate/checkpoint.hpp>
 #include <syncopate/communicators/thread_team.hpp>
+#include <syncopate/detail/exchange/block_header.hpp>
 #include <syncopate/syncopate.hpp>
 #include <utility>
 #include <vector>

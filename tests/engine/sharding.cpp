@@ -10,6 +10,7 @@
 #include <string>
 #include <syncopate/communicators/faulty.hpp>
 #include <syncopate/communicators/thread_team.hpp>
+#include <syncopate/detail/exchange/block_header.hpp>
 #include <syncopate/syncopate.hpp>
 #include <vector>
 

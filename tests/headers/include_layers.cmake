@@ -37,7 +37,7 @@ function(rules_of header)
     set(other "${CMAKE_MATCH_1}/.*")  # adaptors/eigen.hpp: <Eigen/…>, which is compared in lower case
 
   elseif(header MATCHES "^detail/elements/")
-    set(own "(concepts|error|matrix_product|tensor)\\.hpp|detail/elements/.*")
+    set(own "(concepts|error|matrix_product|tensor)\\.hpp|detail/(bodies\\.hpp|elements/.*)")
     if(header MATCHES "/math\\.hpp$")
       set(other "[a-z]+intrin\\.h")  # the compiler's own
     endif()
@@ -47,8 +47,13 @@ function(rules_of header)
   elseif(header MATCHES "^detail/engine/")
     set(own "${common}|detail/(elements|exchange|sweep|engine)/.*")
     set(never "detail/scheme_checks\\.hpp")
-  elseif(header MATCHES "^(checkpoint|update_scheme|detail/scheme_checks)\\.hpp$")
+  elseif(header MATCHES "^(checkpoint|scheme_base|update_scheme|detail/scheme_checks)\\.hpp$")
     set(own "${common}|detail/(elements|exchange|sweep|engine)/.*")
+    if(header STREQUAL "update_scheme.hpp")
+      string(APPEND own "|scheme_base\\.hpp")
+    endif()
+  elseif(header STREQUAL "detail/compiled.cpp")  # all that no policy changes
+    set(own "(checkpoint|syncopate)\\.hpp")
 
   elseif(header MATCHES "^detail/threads/")
     set(own "${common}|detail/(elements|threads)/.*|communicators/link_model\\.hpp")

@@ -187,6 +187,9 @@ class faulty_communicator {
   auto cost() const requires requires(const C& inner) { inner.cost(); }
   { return inner_.cost(); }
 
+  auto now() const requires requires(const C& inner) { inner.now(); }
+  { return inner_.now(); }
+
  private:
   template <class R>
   request<R> in_flight(R started, std::int64_t number) const {

@@ -41,7 +41,7 @@ SYNCOPATE_FUNCTION void take_mean_of_ranks(wire& ranks, std::int64_t step, const
     coded_header<T>::write(headers.subspan(own * header_elements, header_elements), {step, calls::consensus, true, 1});
     const auto moving = ranks.make_flight(element_bytes);
     try {
-      moving->start(movement::sum, sum.data(), sum.size(), false);
+      moving->start(collective::sum, sum.data(), sum.size(), false);
       moving->wait();
     } catch (...) {
       std::move(sum).abandon();

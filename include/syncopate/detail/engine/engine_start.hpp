@@ -62,6 +62,13 @@ SYNCOPATE_FUNCTION void engine::lay_out() {
     in_->facts.most_in_flight = std::max(in_->facts.most_in_flight, when.most_in_flight());
     in_->facts.schedule = mix(in_->facts.schedule, when.decisions());
   }
+  for (std::size_t layer = 0; layer < in_->layers.size(); ++layer) {
+    const std::size_t found = in_->when->fragment_of(layer, in_->layers.size()), fragments = in_->when->fragments();
+    if (found >= fragments)
+      throw configuration_error("syncopate: the delay policy puts layer " + std::to_string(layer) + " into fragment " +
+                                std::to_string(found) + ", but the last one is " + std::to_string(fragments - 1));
+    if (fragments > 1) in_->facts.schedule = mix(in_->facts.schedule, std::uint64_t{found});
+  }
   in_->facts.hyperparameters = in_->averaging->hyperparameters();
   in_->layers.allow_to_miss(in_->options.optional_layers);
   in_->factored.choose(in_->options, in_->layers, in_->model.facts(),

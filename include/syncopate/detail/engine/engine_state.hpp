@@ -127,7 +127,7 @@ SYNCOPATE_FUNCTION void engine::resynchronise() {
   kept_broadcast share(*in_->wire, in_->traits.ranks_differ);
   for (const part& p : in_->flow.parts()) {
     p.kept->serialise(share);
-    if (in_->traits.sharded) p.kept->start(in_->model.tensors());
+    if (in_->traits.sharded) p.kept->take_weights(in_->model.tensors());
   }
   in_->state.becomes(scheme_state::phase::running);
 }

@@ -92,7 +92,7 @@ class policies_of final : public policies {
 
  private:
   averaging_in_force<A> in_force_;
-  hyperparameter_hash<A> hyperparameters_;
+  hyperparameter_hash<A, element> hyperparameters_;
 };
 
 }  // namespace syncopate::detail

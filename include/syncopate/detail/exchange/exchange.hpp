@@ -31,9 +31,21 @@ struct cargo {
   std::optional<factored_tensors> factors{};  ///< where they travel in place of the tensors' gradient
 };
 
-/// Carries a bucket: how contributions become a sum on every rank, and, where ranks share the work, how the weights
-/// that it has led to come back. Knows of wire and headers, and of no policy. It owns the memory of the messages, one
-/// for each slot; message n is in slot n modulo their number.
+/// Carries a bucket: how contributions become a sum on every rank, and, where ranks share the work, how the weights that
+/// it has led to come back. Knows of wire and headers, and of no policy. It owns the memory of the messages, one for
+/// each slot; message n is in slot n modulo their number.
+///
+/// An averaging may bring its own, say one that sends fewer bits. That is no part of the public interface yet. It has a
+/// member
+///
+///     std::unique_ptr<detail::exchange> make_exchange(std::size_t element_bytes, const detail::cargo&, detail::wire&,
+///                                                     detail::measurement&) const;
+///
+/// which is called once for each bucket; wire and measurement outlive the exchange. What is easiest is to derive from
+/// `all_reduce<T>`, and to encode in `start` what is to be sent: the contribution is complete there, times this rank's
+/// number of samples, which `message::own` tells. What an exchange keeps from one message to the next, as an error that
+/// it feeds back, it shows in `serialise`, so that checkpoints hold it. One that cannot carry factors, or share ranks'
+/// work, has to throw `configuration_error` for such a cargo: all ranks make the same exchanges.
 class exchange {
  public:
   virtual ~exchange() = default;

@@ -75,8 +75,8 @@ class factor_gather : public shared_exchange<T> {
   }
   void start(message& m, bool) override {
     packed& p = packed_[number_of(m)];
-    base::start(m.sent, movement::all_gather, p.gathered);
-    if (factors_.sharded()) base::start(p.sent_apart, movement::all_to_all, p.exchanged);
+    base::start(m.sent, collective::all_gather, p.gathered);
+    if (factors_.sharded()) base::start(p.sent_apart, collective::all_to_all, p.exchanged);
   }
   agreed_headers read(message& m) override {
     const packed& p = packed_[number_of(m)];

@@ -30,7 +30,7 @@ class reduce_scatter : public shared_exchange<T> {
   void write_header(message& m) override {
     for (std::size_t block = 0; block < this->layout_.blocks; ++block) write_summed_header(header_of(m, block), m.own);
   }
-  void start(message& m, bool) override { base::start(m.sent, movement::reduce_scatter, m.elements); }
+  void start(message& m, bool) override { base::start(m.sent, collective::reduce_scatter, m.elements); }
   agreed_headers read(message& m) override {
     return read_summed_header(std::span<const T>(header_of(m, this->layout_.own)), this->wire_.size());
   }

@@ -110,9 +110,9 @@ class slotted_exchange : public exchange {
   static bool counts(const message& m) { return m.own.call == calls::step; }
 
   /// Collective. Memory that a failed start may have left with the transport is given up.
-  static void start(transfer& movement_of, movement how, buffer<T>& memory, bool at_once = false) {
+  static void start(transfer& moving, collective how, buffer<T>& memory, bool at_once = false) {
     try {
-      movement_of.start(how, memory.data(), memory.size(), at_once);
+      moving.start(how, memory.data(), memory.size(), at_once);
     } catch (...) {
       std::move(memory).abandon();
       throw;

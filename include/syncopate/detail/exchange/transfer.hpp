@@ -10,14 +10,14 @@
 
 namespace syncopate::detail {
 
-/// One movement of elements after the other, and when each did what.
+/// One operation after the other on the same memory, and when each did what.
 class transfer {
  public:
   transfer() = default;  ///< never in flight
   transfer(wire& on, std::size_t element_bytes) : wire_(&on), flight_(on.make_flight(element_bytes)) {}
 
   /// Collective.
-  void start(movement how, void* elements, std::size_t count, bool at_once);
+  void start(collective how, void* elements, std::size_t count, bool at_once);
   /// Whether it is complete, or there was none; notes when.
   bool test();
   /// Likewise, where nothing can be done about a transport that fails.
@@ -34,7 +34,7 @@ class transfer {
 
 #if SYNCOPATE_BODIES
 
-SYNCOPATE_FUNCTION void transfer::start(movement how, void* elements, std::size_t count, bool at_once) {
+SYNCOPATE_FUNCTION void transfer::start(collective how, void* elements, std::size_t count, bool at_once) {
   counted_ = false;
   launching_ = wire_->now();
   in_flight_ = flight_->start(how, elements, count, at_once);

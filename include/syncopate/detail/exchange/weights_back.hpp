@@ -28,7 +28,7 @@ class weights_back {
     std::copy_n(static_cast<const T*>(weights), layout_.size, block.begin());
     write_gathered_header(block.subspan(layout_.size), own, read, squares);
     try {
-      gather_.start(movement::all_gather, message.data(), message.size(), false);
+      gather_.start(collective::all_gather, message.data(), message.size(), false);
     } catch (...) {
       std::move(message).abandon();
       throw;

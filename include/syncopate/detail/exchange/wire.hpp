@@ -16,7 +16,7 @@
 namespace syncopate::detail {
 
 /// What ranks do with the elements of a message. All but a sum work on one block for each rank.
-enum class movement { sum, reduce_scatter, all_gather, all_to_all };
+enum class collective { sum, reduce_scatter, all_gather, all_to_all };
 
 /// An operation in flight, of whichever communicator: one at a time, started again and again.
 class flight {
@@ -26,7 +26,7 @@ class flight {
   virtual ~flight() = default;
   /// Collective. The memory is the operation's until it is complete, also where this throws. Whether it is in flight
   /// now: if `at_once`, and the communicator has a blocking call for it, all is done on return.
-  virtual bool start(movement how, void* elements, std::size_t count, bool at_once) = 0;
+  virtual bool start(collective how, void* elements, std::size_t count, bool at_once) = 0;
   /// Whether it is complete, or was never started.
   virtual bool test() = 0;
   virtual void wait() = 0;
@@ -60,20 +60,20 @@ class flight_of final : public flight {
  public:
   explicit flight_of(C& communicator) : communicator_(communicator) {}
 
-  bool start(movement how, void* elements, std::size_t count, bool at_once) override {
+  bool start(collective how, void* elements, std::size_t count, bool at_once) override {
     const std::span<T> all(static_cast<T*>(elements), count);
     landed_at_.reset();
     request_.reset();
     if constexpr (requires { communicator_.sum(all); })
-      if (how == movement::sum && at_once) {
+      if (how == collective::sum && at_once) {
         communicator_.sum(all);
         return false;
       }
-    if (how == movement::sum) request_.emplace(communicator_.start_sum(all));
+    if (how == collective::sum) request_.emplace(communicator_.start_sum(all));
     if constexpr (ShardingCommunicator<C, T>) {
-      if (how == movement::reduce_scatter) request_.emplace(communicator_.start_reduce_scatter(all));
-      if (how == movement::all_gather) request_.emplace(communicator_.start_all_gather(all));
-      if (how == movement::all_to_all) request_.emplace(communicator_.start_all_to_all(all));
+      if (how == collective::reduce_scatter) request_.emplace(communicator_.start_reduce_scatter(all));
+      if (how == collective::all_gather) request_.emplace(communicator_.start_all_gather(all));
+      if (how == collective::all_to_all) request_.emplace(communicator_.start_all_to_all(all));
     }
     return true;
   }

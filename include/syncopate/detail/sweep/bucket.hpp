@@ -52,7 +52,9 @@ class bucket {
   virtual void show(std::span<const tensor_ref> tensors, const in_flight_view& messages) = 0;
 
   /// Takes the weights to start from: as true weights, where it keeps these, and in state vectors that start as them.
+  /// Then those to go on with: as true weights alone.
   virtual void start(std::span<const tensor_ref> tensors) = 0;
+  virtual void take_weights(std::span<const tensor_ref> tensors) = 0;
   /// The true weights that this rank keeps up to date, one after the other, where the user's tensors do not hold them;
   /// else null.
   virtual const void* weights() const = 0;

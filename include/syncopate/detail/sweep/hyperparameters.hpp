@@ -13,7 +13,7 @@ namespace syncopate::detail {
 
 /// What tells two averagings of one type apart by the values of their hyper-parameters: a hash of what their formulas
 /// make of a few numbers. Policies need not be comparable, and have no list of their members.
-template <class A>
+template <class A, class T>
 class hyperparameter_hash {
  public:
   /// Costs a comparison of bytes while nothing has changed, if the averaging can be copied as bytes.
@@ -28,7 +28,6 @@ class hyperparameter_hash {
   }
 
  private:
-  using T = double;
   static constexpr std::size_t probes = 4;  ///< elements that formulas are tried on
 
   /// A policy, with state to try its formula on.
@@ -40,7 +39,7 @@ class hyperparameter_hash {
 
     explicit probe(const Policy& of) : policy(of), prepared(prepare_for_probe(of)) {
       for (std::size_t v = 0; v < state.size(); ++v)
-        for (std::size_t i = 0; i < probes; ++i) state[v][i] = 0.0625 * static_cast<T>(1 + v) + numbers()[i];
+        for (std::size_t i = 0; i < probes; ++i) state[v][i] = T(0.0625) * static_cast<T>(1 + v) + numbers()[i];
     }
     placed<Policy, T> place() {
       placed<Policy, T> at{policy, prepared, {}};
@@ -49,7 +48,7 @@ class hyperparameter_hash {
     }
   };
 
-  static constexpr std::array<T, probes> numbers() { return {0.75, 0.03125, 1e-6, 12.5}; }
+  static constexpr std::array<T, probes> numbers() { return {T(0.75), T(0.03125), T(1e-6), T(12.5)}; }
 
   template <class Policy>
   static auto prepare_for_probe(const Policy& policy) {
@@ -71,27 +70,28 @@ class hyperparameter_hash {
     probe<merge_type<A>> merge(merge_of(averaging));
     const placed_policies<A, T> all{predictor.place(), rule.place(), local_rule.place(), merge.place()};
     std::uint64_t hash = 0;
+    const auto add = [&](T number) { hash = mix(hash, static_cast<double>(number)); };
     with_bound<false>(all, [&](auto with_at) {
       for (std::size_t i = 0; i < probes; ++i) {
-        T weight = 1.5 - numbers()[i];
+        T weight = T(1.5) - numbers()[i];
         const T gradient = numbers()[i];
         const auto with = with_at(i);
         if constexpr (advances<A, T>) averaging.advance(weight, gradient, with);
-        hash = mix(hash, averaging.message(weight, gradient));
-        const landed<T> mean{0.5 * gradient, gradient, weight, weight - 0.25, 1};
+        add(averaging.message(weight, gradient));
+        const landed<T> mean{T(0.5) * gradient, gradient, weight, weight - T(0.25), 1};
         averaging.absorb(weight, mean, with);
         if constexpr (looks_ahead<A, T>) averaging.look_ahead(weight, mean, with);
-        hash = mix(hash, weight);
+        add(weight);
       }
     });
-    const auto add = [&](const auto& of) {
+    const auto add_state = [&](const auto& of) {
       for (const auto& vector : of.state)
-        for (const T number : vector) hash = mix(hash, number);
+        for (const T number : vector) add(number);
     };
-    add(predictor);
-    add(rule);
-    add(local_rule);
-    add(merge);
+    add_state(predictor);
+    add_state(rule);
+    add_state(local_rule);
+    add_state(merge);
     return hash;
   }
 

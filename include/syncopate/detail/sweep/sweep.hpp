@@ -104,12 +104,11 @@ class sweep final : public bucket {
   }
 
   void start(std::span<const tensor_ref> tensors) override {
-    const auto write = [&](T* to) {
-      for (const slice& s : layout_.kept)
-        std::copy_n(tensors[s.tensor].template weights_as<T>() + s.from, s.size, to + (s.offset - layout_.first()));
-    };
-    if constexpr (keeps_true_weights) write(weights_.data());
-    state_.start_from_weights(write);
+    take_weights(tensors);
+    state_.start_from_weights([&](T* to) { copy_weights(tensors, to); });
+  }
+  void take_weights([[maybe_unused]] std::span<const tensor_ref> tensors) override {
+    if constexpr (keeps_true_weights) copy_weights(tensors, weights_.data());
   }
 
   const void* weights() const override { return weights_.data(); }
@@ -125,6 +124,11 @@ class sweep final : public bucket {
 
  private:
   static constexpr std::int64_t outdated = -1;  ///< of `shown_`
+
+  void copy_weights(std::span<const tensor_ref> tensors, T* to) const {
+    for (const slice& s : layout_.kept)
+      std::copy_n(tensors[s.tensor].template weights_as<T>() + s.from, s.size, to + (s.offset - layout_.first()));
+  }
 
   /// Groups of observed sums, each of at most a chunk.
   static std::size_t groups_in(std::span<const slice> slices) {
