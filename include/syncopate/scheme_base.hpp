@@ -14,6 +14,9 @@
 #include "statistics.hpp"
 #include "training_signal.hpp"
 #if SYNCOPATE_BODIES
+#include "detail/engine/engine_start.hpp"
+#include "detail/engine/engine_state.hpp"
+#include "detail/engine/engine_step.hpp"
 #include "detail/engine/kept.hpp"
 #endif
 

@@ -63,12 +63,10 @@ struct element_list<std::tuple<T, More...>> {
   static constexpr bool check = (check_parts<C, A, T>() && ... && check_parts<C, A, More>());
 };
 
-/// Whether all arguments go together.
-template <class Elements, class C, class D, class A>
-consteval bool check_scheme() {
-  using T = typename element_list<Elements>::first;
+/// Whether delay policy and averaging go together.
+template <class T, class D, class A>
+consteval bool check_delay() {
   static_assert(DelayPolicy<D>, "syncopate: the third argument must be a DelayPolicy; see syncopate/concepts.hpp");
-  static_assert(element_list<Elements>::template check<C, A>);
   static_assert(
       !looks_ahead<A, T> || declares_launches_every_step<D>,
       "syncopate: an averaging that looks ahead needs a delay policy that launches at every step (fixed_delay), "

@@ -161,9 +161,3 @@ class engine {
 };
 
 }  // namespace syncopate::detail
-
-#if SYNCOPATE_BODIES
-#include "engine_start.hpp"
-#include "engine_state.hpp"
-#include "engine_step.hpp"
-#endif

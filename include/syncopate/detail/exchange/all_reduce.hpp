@@ -30,7 +30,9 @@ class all_reduce : public slotted_exchange<T> {
     coded_header<T>::write(
         all.subspan(static_cast<std::size_t>(this->wire_.rank()) * this->header_length_, this->header_length_), m.own);
   }
-  void start(message& m, bool due_at_launch) override { base::start(m.sent, collective::sum, m.elements, due_at_launch); }
+  void start(message& m, bool due_at_launch) override {
+    base::start(m.sent, collective::sum, m.elements, due_at_launch);
+  }
   agreed_headers read(message& m) override {
     return read_headers(std::span<const T>(headers_of(m)), this->header_length_, m.own.step, this->ranks_differ_);
   }

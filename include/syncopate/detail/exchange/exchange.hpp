@@ -31,9 +31,9 @@ struct cargo {
   std::optional<factored_tensors> factors{};  ///< where they travel in place of the tensors' gradient
 };
 
-/// Carries a bucket: how contributions become a sum on every rank, and, where ranks share the work, how the weights that
-/// it has led to come back. Knows of wire and headers, and of no policy. It owns the memory of the messages, one for
-/// each slot; message n is in slot n modulo their number.
+/// Carries a bucket: how contributions become a sum on every rank, and, where ranks share the work, how the weights
+/// that it has led to come back. Knows of wire and headers, and of no policy. It owns the memory of the messages, one
+/// for each slot; message n is in slot n modulo their number.
 ///
 /// An averaging may bring its own, say one that sends fewer bits. That is no part of the public interface yet. It has a
 /// member
