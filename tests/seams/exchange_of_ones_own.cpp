@@ -259,6 +259,7 @@ TEST_CASE("What an exchange of one's own cannot carry is refused on all ranks", 
   CHECK(said(rounding<float, averaging>{}, {}) == std::vector<std::string>(2));
   CHECK(said(rounding<float, sharded_averaging<averaging>>{}, {}) == refused);
   scheme_options factors;
+  factors.product = [](const auto&) {};
   factors.factored_layers = {
       {.layer = 0, .inputs = 3, .outputs = 4, .largest_batch = 1, .exchange = factor_exchange::replicated}};
   CHECK(said(rounding<float, averaging>{}, factors) == refused);

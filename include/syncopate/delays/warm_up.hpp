@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -32,6 +33,15 @@ struct warm_up {
   }
   auto state() const requires detail::adapts<Then> { return then.state(); }
   void restore(const auto& state) requires detail::adapts<Then> { then.restore(state); }
+
+  /// What `then` divides is warmed up fragment by fragment.
+  std::size_t fragments() const requires detail::divides<Then> { return then.fragments(); }
+  std::size_t fragment_of(std::size_t layer, std::size_t layers) const requires detail::divides<Then> {
+    return then.fragment_of(layer, layers);
+  }
+  auto fragment(std::size_t number) const requires detail::divides<Then> {
+    return warm_up<decltype(then.fragment(number))>{steps, then.fragment(number)};
+  }
 
   /// Throws `configuration_error` unless steps ≥ 0, and what `then` throws.
   void validate() const {

@@ -36,4 +36,12 @@ concept adapts = requires(D& d, const training_signal& signal) {
   d.restore(d.state());
 };
 
+/// Whether a delay policy divides a model into fragments, each with a schedule of its own.
+template <class D>
+concept divides = requires(const D& d, std::size_t number) {
+  d.fragments();
+  d.fragment_of(number, number);
+  d.fragment(number);
+};
+
 }  // namespace syncopate::detail

@@ -96,12 +96,7 @@ class schedules_of final : public schedules {
 };
 
 /// Of a delay policy that divides layers into fragments, each with a schedule of its own.
-template <class D>
-requires requires(const D& d, std::size_t number) {
-  d.fragments();
-  d.fragment_of(number, number);
-  d.fragment(number);
-}
+template <divides D>
 class schedules_of<D> final : public schedules {
   using fragment_delay = decltype(std::declval<const D&>().fragment(std::size_t{}));
 
