@@ -1,6 +1,7 @@
 // All merges, averagings and delay policies of the library keep the laws, and so does a merge of the README.
 #include <cstdint>
 
+#include "../support/delayed_gradient_averaging.hpp"
 #include "conforms.hpp"
 #include "syncopate/syncopate.hpp"
 
@@ -18,25 +19,7 @@ struct elastic {
   }
 };
 
-/// An averaging without a rule.
-struct delayed_gradient_averaging {
-  double learning_rate = 0.1;
-
-  static constexpr bool keeps_own = true;
-
-  template <class T>
-  constexpr void advance(T& weight, T gradient, const auto&) const {
-    weight -= T(learning_rate) * gradient;
-  }
-  template <class T>
-  constexpr T message(T, T gradient) const {
-    return gradient;
-  }
-  template <class T>
-  constexpr void absorb(T& weight, const landed<T>& m, const auto&) const {
-    weight -= T(learning_rate) * (m.mean - m.own);
-  }
-};
+using support::delayed_gradient_averaging;
 
 }  // namespace
 

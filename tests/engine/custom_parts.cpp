@@ -5,35 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "../support/delayed_gradient_averaging.hpp"
 #include "../support/ranks.hpp"
 
 using namespace syncopate;
 
 namespace {
 
-/// Delayed gradient averaging (Zhu et al., NeurIPS 2021): w_i ← w_i − η g_i at once, and when the mean of d steps ago
-/// has arrived, the own gradient of then is exchanged for it. An averaging with hyper-parameters of its own.
-struct delayed_gradient_averaging {
-  double learning_rate = 0.1;
-
-  static constexpr bool keeps_own = true;
-
-  template <class T>
-  constexpr void advance(T& weight, T gradient, const auto&) const {
-    weight -= T(learning_rate) * gradient;
-  }
-  template <class T>
-  constexpr T message(T, T gradient) const {
-    return gradient;
-  }
-  template <class T>
-  constexpr void absorb(T& weight, const landed<T>& m, const auto&) const {
-    weight -= T(learning_rate) * (m.mean - m.own);
-  }
-  void validate() const {
-    if (!(learning_rate > 0)) throw configuration_error("syncopate: delayed_gradient_averaging.learning_rate");
-  }
-};
+using support::delayed_gradient_averaging;
 
 /// Launches at steps 0, 1, 3, 6, 10, …; a message is due when the next one leaves.
 struct ever_more_seldom {

@@ -58,7 +58,7 @@ class hyperparameter_hash {
       std::array<double, scalars<Policy>> kept{};
       return prepare(policy, 1, sums, kept);
     } else {
-      return prepare(policy, 0);
+      return prepare(policy, 1);
     }
   }
 
