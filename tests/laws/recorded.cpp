@@ -599,7 +599,7 @@ bool contracts() {
 
 TEST_CASE("Schemes train to the bits that were recorded", "[laws][recorded]") {
   if (contracts()) {
-    WARN("Not compared with recorded.txt: products and sums are contracted here, which rounds otherwise");
+    WARN("Not compared with recorded.txt: products and sums are contracted here, but not with -ffp-contract=off");
     return;
   }
   table recorded;
