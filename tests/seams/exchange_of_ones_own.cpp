@@ -31,7 +31,7 @@ T rounded(T x) {
 /// Sends contributions rounded. What that takes from one is added to the next one.
 template <class T>
 class rounded_sum final : public detail::all_reduce<T> {
-  using message = typename detail::slotted_exchange<T>::message;
+  using typename detail::all_reduce<T>::message;
 
  public:
   rounded_sum(const detail::cargo& what, detail::wire& on, detail::measurement& measured, bool feeds_back)

@@ -11,6 +11,7 @@ namespace syncopate::detail {
 /// One sum of all elements, on every rank. Headers of all ranks lie at its end.
 template <Element T>
 class all_reduce : public slotted_exchange<T> {
+ protected:
   using base = slotted_exchange<T>;
   using typename base::message;
 
