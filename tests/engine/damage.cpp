@@ -54,23 +54,25 @@ std::string said(std::size_t byte, std::int64_t number, std::size_t size = sizeo
 TEST_CASE("A checkpoint of something else says of what", "[engine][checkpoint]") {
   const std::string begin = "syncopate: the checkpoint ";
   CHECK(said(0, 7) == begin + "is none of syncopate's");
-  CHECK_THAT(said(8, 7), StartsWith(begin + "was written by version 7, not "));
-  CHECK(said(16, 7) == begin + "belongs to a scheme of other policies");
-  CHECK(said(24, 7) == begin + "has a number of tensors of 7, not 1");
-  CHECK(said(32, 7) == begin + "belongs to tensors of other sizes or types");
-  CHECK(said(40, 7) == begin + "belongs to a delay with a number of messages in flight of 7, not 1");
-  CHECK(said(48, 7) == begin + "belongs to another delay policy, or one with other parameters");
-  CHECK_THAT(said(56, 7), StartsWith(begin + "belongs to buckets with a number of bytes of 7, not "));
-  CHECK(said(64, 7) == begin + "belongs to a number of ranks of 7, not 1");
-  CHECK(said(72, 7) == begin + "was written by rank 7, not 0");
+  CHECK(said(8, 7) == begin + "has a format of number 7, not 2");
+  CHECK_THAT(said(16, 7), StartsWith(begin + "was written by version 7, not "));
+  CHECK(said(24, 7) == begin + "belongs to a scheme of other policies");
+  CHECK(said(32, 7) == begin + "has a number of tensors of 7, not 1");
+  CHECK(said(40, 7) == begin + "belongs to tensors of other sizes or types");
+  CHECK(said(48, 7) == begin + "belongs to a delay with a number of messages in flight of 7, not 1");
+  CHECK(said(56, 7) == begin + "belongs to another delay policy, or one with other parameters");
+  CHECK_THAT(said(64, 7), StartsWith(begin + "belongs to buckets with a number of bytes of 7, not "));
+  CHECK(said(72, 7) == begin + "belongs to a number of ranks of 7, not 1");
+  CHECK(said(80, 7) == begin + "was written by rank 7, not 0");
 }
 
 TEST_CASE("A checkpoint that contradicts itself is damaged", "[engine][checkpoint]") {
   const std::string begin = "syncopate: the checkpoint is damaged: ";
-  CHECK_THAT(said(80, -1), StartsWith(begin));                                           // steps so far
-  CHECK(said(181, -1) == begin + "its numbers of messages contradict each other");       // launched
-  CHECK(said(189, 1 << 30) == begin + "its numbers of messages contradict each other");  // absorbed
-  CHECK(said(262, 7, sizeof(int)) == begin + "a message in it is of no known kind");
+  CHECK_THAT(said(88, -1), StartsWith(begin));                                           // steps so far
+  CHECK(said(192, -1) == begin + "its numbers of messages contradict each other");       // launched
+  CHECK(said(200, 1 << 30) == begin + "its numbers of messages contradict each other");  // due
+  CHECK(said(208, -1) == begin + "a message in it is of no step that has been");
+  CHECK(said(216, 7) == begin + "a message in it is of no known kind");
 }
 
 TEST_CASE("A stream that fails is an error", "[engine][checkpoint]") {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "syncopate/concepts.hpp"
 #include "syncopate/error.hpp"
 
@@ -26,7 +28,7 @@ struct delayed_gradient_averaging {
     weight -= T(learning_rate) * (m.mean - m.own);
   }
   void validate() const {
-    if (!(learning_rate > 0))
+    if (!(learning_rate > 0 && learning_rate <= std::numeric_limits<double>::max()))
       throw syncopate::configuration_error("syncopate: delayed_gradient_averaging.learning_rate");
   }
 };
