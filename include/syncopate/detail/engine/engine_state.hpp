@@ -5,6 +5,7 @@
 #include "consensus.hpp"
 #include "engine.hpp"
 #include "kept.hpp"
+#include "pipeline_state.hpp"
 #include "rooms.hpp"
 
 /// What an engine does between steps, and after the last one: with all ranks' weights, and with what it keeps.

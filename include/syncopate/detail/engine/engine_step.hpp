@@ -82,8 +82,10 @@ SYNCOPATE_FUNCTION void engine::contribute_ready(pass which) {
 }
 
 SYNCOPATE_FUNCTION void engine::end_step() {
-  if (in_->samples > 0) supply_missing_gradients();
-  in_->layers.give_all();
+  if (!in_->layers.all_given()) {
+    if (in_->samples > 0) supply_missing_gradients();
+    in_->layers.give_all();
+  }
   receive_all();
   inspect_gradients();
   const bool snapshots_come_last = merges_before_snapshots();

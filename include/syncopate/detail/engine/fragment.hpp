@@ -26,7 +26,7 @@ struct part {
   std::unique_ptr<bucket> kept;
   std::int64_t sent = 0;      ///< messages that have left
   std::int64_t absorbed = 0;  ///< messages that are in the weights
-  std::int64_t shown = 0;     ///< messages whose effect is in the user's tensors
+  std::int64_t received = 0;  ///< how often it has received what was due: see `pipeline`
 
   std::size_t slot_of(std::int64_t message) const;
   /// What its bucket has to know of the messages in flight, looked at in a step.
@@ -43,7 +43,7 @@ struct fragment {
   timeline messages;
   outbox next;                       ///< what is said with the next message
   std::vector<std::size_t> parts{};  ///< their numbers; the last one speaks for all
-  std::size_t behind = 0;            ///< parts that do not show yet what is due
+  std::size_t behind = 0;            ///< parts that have not received yet what is due
   std::int64_t signalled = -1;  ///< the newest message that brought a mean of which nobody was told yet; −1: none
 };
 

@@ -41,6 +41,7 @@ class layers {
   void give(std::size_t number);
   void give_all();
   /// Whether a bucket has all its gradients.
+  bool all_given() const { return not_given_ == 0; }
   bool is_ready(std::size_t bucket) const { return missing_[bucket] == 0; }
   /// Throws `usage_error` where a gradient is missing that is not optional.
   void check_complete() const;
@@ -56,6 +57,7 @@ class layers {
   layer& that_has(std::size_t tensor);
 
   std::vector<layer> all_;
+  std::size_t not_given_ = 0;           ///< layers without a gradient in this step
   std::vector<std::size_t> missing_;    ///< gradients that a bucket waits for
   std::vector<std::size_t> layers_in_;  ///< layers that have a tensor in a bucket
 };
@@ -107,6 +109,7 @@ SYNCOPATE_FUNCTION const layers::layer& layers::at(std::size_t number, const cha
 
 SYNCOPATE_FUNCTION void layers::expect_gradients() {
   for (layer& l : all_) l.given = false;
+  not_given_ = all_.size();
   missing_ = layers_in_;
 }
 
@@ -121,11 +124,13 @@ SYNCOPATE_FUNCTION void layers::check(std::size_t number) const {
 
 SYNCOPATE_FUNCTION void layers::give(std::size_t number) {
   all_[number].given = true;
+  --not_given_;
   for (const std::size_t bucket : all_[number].buckets) --missing_[bucket];
 }
 
 SYNCOPATE_FUNCTION void layers::give_all() {
   for (layer& l : all_) l.given = true;
+  not_given_ = 0;
   for (std::size_t& missing : missing_) missing = 0;
 }
 

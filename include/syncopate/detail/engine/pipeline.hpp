@@ -73,6 +73,8 @@ class pipeline {
     std::int64_t message;
   };
 
+  /// All parts are to receive what is due now.
+  void begin_to_receive();
   /// Absorbs all that is due of a part.
   void absorb_due(part& p, std::span<const tensor_ref> tensors);
   /// Absorbs the next message of a part.
@@ -98,7 +100,10 @@ class pipeline {
   std::vector<std::unique_ptr<fragment>> fragments_;
   std::vector<part> parts_;  ///< in the order in which they leave
   second_leg second_leg_;
-  std::int64_t step_ = 0;           ///< at which what is absorbed was due
+  std::int64_t expected_ =
+      0;                    ///< how often something was to be received: a part that has done so knows the same number
+  std::size_t behind_ = 0;  ///< parts that have not
+  std::int64_t step_ = 0;   ///< at which what is absorbed was due
   std::optional<refusal> refused_;  ///< the first message that was not absorbed and has to be told of, if any
   training_signal signal_;
 };
@@ -142,29 +147,36 @@ SYNCOPATE_FUNCTION void pipeline::contribute(part& p, pass which, std::span<cons
 SYNCOPATE_FUNCTION void pipeline::expect(std::int64_t step) {
   step_ = step;
   policies_.take_effect();
-  for (const auto& of : fragments_)
-    if (of->messages.expect(of->when, step)) of->behind = of->parts.size();
-  second_leg_.restart(traits_.sharded ? parts_.size() : 0);
+  for (const auto& of : fragments_) of->messages.expect(of->when, step);
+  begin_to_receive();
 }
 
 SYNCOPATE_FUNCTION void pipeline::expect_all() {
-  for (const auto& of : fragments_)
-    if (of->messages.expect_all()) of->behind = of->parts.size();
+  for (const auto& of : fragments_) of->messages.expect_all();
+  begin_to_receive();
+}
+
+SYNCOPATE_FUNCTION void pipeline::begin_to_receive() {
+  ++expected_;
+  behind_ = parts_.size();
+  for (const auto& of : fragments_) of->behind = of->parts.size();
+  second_leg_.restart(traits_.sharded ? parts_.size() : 0);
 }
 
 SYNCOPATE_FUNCTION void pipeline::receive(std::size_t number, std::span<const tensor_ref> tensors) {
-  while (second_leg_.left() > number) absorb_due(parts_[second_leg_.next()], tensors);
   part& p = parts_[number];
+  if (p.received == expected_) return;
+  while (second_leg_.left() > number) absorb_due(parts_[second_leg_.next()], tensors);
   absorb_due(p, tensors);
   receive_weights(p, tensors);
   p.kept->show(tensors, p.in_flight(step_));
-  if (p.shown == p.of.messages.due()) return;
-  p.shown = p.of.messages.due();
+  p.received = expected_;
+  --behind_;
   if (--p.of.behind == 0) tell_signal(p.of);
 }
 
 SYNCOPATE_FUNCTION void pipeline::receive_all(std::span<const tensor_ref> tensors) {
-  for (std::size_t number = 0; number < parts_.size(); ++number) receive(number, tensors);
+  for (std::size_t number = 0; behind_ > 0; ++number) receive(number, tensors);
 }
 
 SYNCOPATE_FUNCTION void pipeline::absorb_due(part& p, std::span<const tensor_ref> tensors) {
@@ -180,7 +192,8 @@ SYNCOPATE_FUNCTION void pipeline::absorb(part& p, std::span<const tensor_ref> te
   ++p.absorbed;
   p.kept->absorb(tensors, {mean.usable ? mean.samples : 0, mean.shrink, p.absorbed < messages.due()},
                  p.way->sum(p.slot_of(message)), p.in_flight(step_));
-  naming(messages.step_of(message), p, [&] { p.way->send_weights(p.slot_of(message), p.kept->weights()); });
+  if (traits_.sharded)
+    naming(messages.step_of(message), p, [&] { p.way->send_weights(p.slot_of(message), p.kept->weights()); });
   if (mean.is_mean()) p.of.signalled = message;
   if (p.number != p.of.parts.back()) return;
   if (messages.at(message).call == calls::step) ++measured_.taken.absorbed;
@@ -188,7 +201,8 @@ SYNCOPATE_FUNCTION void pipeline::absorb(part& p, std::span<const tensor_ref> te
 }
 
 SYNCOPATE_FUNCTION void pipeline::receive_weights(part& p, std::span<const tensor_ref> tensors) {
-  if (p.absorbed > 0) naming(p.of.messages.step_of(p.absorbed - 1), p, [&] { p.way->receive_weights(tensors); });
+  if (traits_.sharded && p.absorbed > 0)
+    naming(p.of.messages.step_of(p.absorbed - 1), p, [&] { p.way->receive_weights(tensors); });
 }
 
 SYNCOPATE_FUNCTION const agreed_headers& pipeline::receive_sum(part& p, std::int64_t message) {
@@ -258,36 +272,6 @@ SYNCOPATE_FUNCTION bool pipeline::all_have_joined(fragment& of) {
   for (const std::size_t number : of.parts)
     all = receive_sum(parts_[number], of.messages.launched() - 1).all_joined && all;
   return all;
-}
-
-SYNCOPATE_FUNCTION void pipeline::throw_refused() {
-  const refusal told = *refused_;
-  refused_.reset();
-  const timeline& messages = told.of->messages;
-  for (const std::size_t number : told.of->parts)
-    if (const auto rank = parts_[number].way->headers(messages.slot_of(told.message)).not_finite_rank)
-      throw non_finite_error("syncopate: what rank " + std::to_string(*rank) + " contributed to " +
-                             text_of_message(messages.step_of(told.message), number, parts_.size()) + " is not finite");
-}
-
-SYNCOPATE_FUNCTION void pipeline::serialise(state_visitor& visitor, std::int64_t clock) {
-  visitor.number(signal_.step);
-  visitor.as<std::int64_t>(signal_.ranks);
-  for (double* const number : {&signal_.samples, &signal_.loss, &signal_.square_of_mean, &signal_.mean_of_squares,
-                               &signal_.latest_squares, &signal_.earlier_squares})
-    visitor.number(*number);
-  for (const auto& of : fragments_) {
-    of->messages.serialise(visitor, clock);
-    of->next.serialise(visitor);
-    of->when.serialise(visitor);
-  }
-  for (part& p : parts_) {
-    p.way->serialise(visitor);
-    p.kept->serialise(visitor);
-    if (!visitor.reads()) continue;
-    p.sent = p.of.messages.launched();
-    p.absorbed = p.shown = p.of.messages.due();
-  }
 }
 
 #endif

@@ -39,10 +39,9 @@ class timeline {
   void open(std::int64_t step, calls call);
   void close() { ++launched_; }
 
-  /// Here a late message is found due: moves on to what is due at a step, or to all that has left. Returns whether that
-  /// is more than before.
-  bool expect(const schedule& when, std::int64_t step);
-  bool expect_all();
+  /// Here a late message is found due: moves on to what is due at a step, or to all that has left.
+  void expect(const schedule& when, std::int64_t step);
+  void expect_all() { due_ = launched_; }
 
   /// What a bucket has to know that has absorbed so many messages; `newest` is the sum of the last one.
   in_flight_view view(std::int64_t absorbed, std::int64_t step, const void* newest) const {
@@ -65,16 +64,8 @@ SYNCOPATE_FUNCTION void timeline::open(std::int64_t step, calls call) {
   steps_[static_cast<std::size_t>(launched_) % steps_.size()] = step;
 }
 
-SYNCOPATE_FUNCTION bool timeline::expect(const schedule& when, std::int64_t step) {
-  const std::int64_t before = due_;
+SYNCOPATE_FUNCTION void timeline::expect(const schedule& when, std::int64_t step) {
   while (due_ < launched_ && when.due(step_of(due_), step)) ++due_;
-  return due_ > before;
-}
-
-SYNCOPATE_FUNCTION bool timeline::expect_all() {
-  const bool more = due_ < launched_;
-  due_ = launched_;
-  return more;
 }
 
 SYNCOPATE_FUNCTION void timeline::serialise(state_visitor& visitor, std::int64_t clock) {
