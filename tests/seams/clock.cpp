@@ -83,8 +83,8 @@ statistics taken(const C& communicator, int steps, std::chrono::seconds computin
       continue;
     }
     scheme.begin_step(weights);
-    for (const std::size_t layer : {0, 1}) scheme.before_forward(layer);
-    for (const std::size_t layer : {1, 0}) {
+    for (const std::size_t layer : {0u, 1u}) scheme.before_forward(layer);
+    for (const std::size_t layer : {1u, 0u}) {
       time.compute(computing / 2);
       scheme.gradient_ready(layer, start()[layer]);
     }

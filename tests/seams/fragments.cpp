@@ -135,7 +135,7 @@ TEST_CASE("Each fragment is averaged once per period, at an offset of its own", 
   const int ranks = GENERATE(1, 2, 3);
   const std::int64_t delay = GENERATE(0, 1);
   const bool by_layers = GENERATE(false, true), uneven = GENERATE(false, true);
-  const std::size_t bucket_bytes = GENERATE(1, 4000, 1 << 20);
+  const std::size_t bucket_bytes = GENERATE(1u, 4000u, 1u << 20);
   std::vector<std::int64_t> steps(static_cast<std::size_t>(ranks), 13);
   if (uneven)
     for (std::size_t rank = 0; rank < steps.size(); ++rank) steps[rank] += 3 * static_cast<std::int64_t>(rank);
@@ -190,7 +190,7 @@ template <class Averaging>
 void compare_with_halves(const Averaging& averaging, std::int64_t first_delay, std::int64_t second_delay) {
   const int ranks = GENERATE(1, 3);
   const bool by_layers = GENERATE(false, true);
-  const std::size_t bucket_bytes = GENERATE(1, 1 << 20);
+  const std::size_t bucket_bytes = GENERATE(1u, 1u << 20);
   const auto found = support::on_ranks(ranks, [&](thread_communicator communicator) {
     const scheme_options options{.bucket_bytes = bucket_bytes};
     const fixed_delay delays[] = {{first_delay}, {second_delay}};

@@ -100,7 +100,7 @@ TEST_CASE("With snapshot_first, a snapshot does not contain the mean that is mer
 
 TEST_CASE("The two differ from the first mean that meets a snapshot", "[seams][snapshot]") {
   // The mean of step 1 is merged at step 3, into a snapshot or not; the mean of that is merged at step 5.
-  for (const std::size_t parameter : {0, 1, 2}) {
+  for (const std::size_t parameter : {0u, 1u, 2u}) {
     const auto before = recurrence(2, parameter, true), after = recurrence(2, parameter, false);
     for (std::size_t step = 0; step <= 5; ++step) CHECK(before[0][step] == after[0][step]);
     CHECK(before[0][6] != after[0][6]);

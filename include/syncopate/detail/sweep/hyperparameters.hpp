@@ -18,16 +18,18 @@ class hyperparameter_hash {
  public:
   /// Costs a comparison of bytes while nothing has changed, if the averaging can be copied as bytes.
   std::uint64_t of(const A& averaging) {
-    if constexpr (std::is_trivially_copyable_v<A>) {
-      // Bytes that are no part of a value may differ, which costs no more than to look again.
-      if (known_ && std::memcmp(seen_.data(), &averaging, sizeof(A)) == 0) return hash_;
-      std::memcpy(seen_.data(), &averaging, sizeof(A));
-      known_ = true;
+#if defined(__has_builtin) && __has_builtin(__builtin_clear_padding)
+    if constexpr (std::is_trivially_copyable_v<A>) {  // as long as nothing changes, a comparison of bytes will do
+      alignas(A) std::array<unsigned char, sizeof(A)> bytes;
+      std::memcpy(bytes.data(), &averaging, sizeof(A));
+      __builtin_clear_padding(reinterpret_cast<A*>(bytes.data()));
+      if (known_ && std::memcmp(seen_.data(), bytes.data(), sizeof(A)) == 0) return hash_;
+      seen_ = bytes;
     }
-    // Formulas that count their calls, say, tell nothing of values.
-    hash_ = look(averaging);
-    if (look(averaging) != hash_) hash_ = 0;
-    return hash_;
+#endif
+    if (!known_) counts_calls_ = look(averaging) != look(averaging);
+    known_ = true;
+    return hash_ = counts_calls_ ? 0 : look(averaging);
   }
 
  private:
@@ -100,6 +102,7 @@ class hyperparameter_hash {
 
   std::array<unsigned char, sizeof(A)> seen_{};
   bool known_ = false;
+  bool counts_calls_ = false;  ///< formulas that count their calls, say, tell nothing of values
   std::uint64_t hash_ = 0;
 };
 
