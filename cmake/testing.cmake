@@ -11,6 +11,12 @@ target_compile_options(
                                $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>
                                $<$<BOOL:${SYNCOPATE_WERROR}>:-Werror>)
 
+# ccache knows precompiled headers by their text, if the compiler lets it.
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+                      "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
+
 # The library with those tensor libraries, header-only all of them, that this machine has.
 add_library(syncopate_adaptors INTERFACE)
 target_link_libraries(syncopate_adaptors INTERFACE syncopate::syncopate $<TARGET_NAME_IF_EXISTS:xtensor>
