@@ -37,7 +37,7 @@ class schedule {
 template <class D>
 class schedule_of final : public schedule {
  public:
-  explicit schedule_of(D delay) : delay_(std::move(delay)) {}
+  explicit schedule_of(D policy) : delay_(std::move(policy)) {}
 
   bool launches(std::int64_t step) const override { return delay_.launches(step); }
   bool due(std::int64_t launched, std::int64_t step) const override { return delay_.due(launched, step); }
@@ -81,7 +81,7 @@ class schedules {
 template <class D>
 class schedules_of final : public schedules {
  public:
-  explicit schedules_of(D delay) : one_(std::move(delay)) {}
+  explicit schedules_of(D policy) : one_(std::move(policy)) {}
 
   std::size_t fragments() const override { return 1; }
   std::size_t fragment_of(std::size_t, std::size_t) const override { return 0; }
@@ -101,7 +101,7 @@ class schedules_of<D> final : public schedules {
   using fragment_delay = decltype(std::declval<const D&>().fragment(std::size_t{}));
 
  public:
-  explicit schedules_of(D delay) : delay_(std::move(delay)) {}
+  explicit schedules_of(D policy) : delay_(std::move(policy)) {}
 
   std::size_t fragments() const override { return delay_.fragments(); }
   std::size_t fragment_of(std::size_t layer, std::size_t layers) const override {
