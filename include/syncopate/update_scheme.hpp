@@ -43,9 +43,9 @@ class update_scheme : public scheme_of<Elements> {
   /// every rank, `configuration_error` for senseless hyper-parameters or ranks with different policies,
   /// hyper-parameters or options, and `layout_error` for ranks with different tensors.
   template <class W>
-  update_scheme(W&& weights, C communicator, D delay, A averaging, const scheme_options& options = {})
+  update_scheme(W&& weights, C communicator, D delay_policy, A averaging, const scheme_options& options = {})
       : update_scheme(std::make_unique<wire>(communicator.duplicate()),
-                      std::make_unique<detail::schedules_of<D>>(std::move(delay)),
+                      std::make_unique<detail::schedules_of<D>>(std::move(delay_policy)),
                       std::make_unique<policies>(std::move(averaging)), options) {
     detail::check_weights<W, Elements>();
     detail::engine& engine = this->engine("update_scheme");
