@@ -55,8 +55,9 @@ class hyperparameter_hash {
 
   static constexpr std::array<T, probes> numbers() { return {T(0.75), T(0.03125), T(1e-6), T(12.5)}; }
 
+  // Not inlined, since g++ would warn of the bytes that a variant does not use.
   template <class Policy>
-  static auto prepare_for_probe(const Policy& policy) {
+  SYNCOPATE_NEVER_INLINE static auto prepare_for_probe(const Policy& policy) {
     if constexpr (observed_terms < Policy, T >> 0) {
       std::array<double, observed_terms<Policy, T>> sums{};
       for (std::size_t k = 0; k < sums.size(); ++k) sums[k] = 0.5 + 0.375 * static_cast<double>(k);
