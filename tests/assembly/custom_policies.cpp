@@ -22,5 +22,5 @@ struct trust_in_fresh_means {
 
 using namespace syncopate;
 
-STEP_OF(float, fixed_delay, gradient_averaging<sign_agreement, sgd>);
-STEP_OF(float, fixed_delay, gradient_averaging<trust_in_fresh_means, sgd>);
+LOOPS_OF(float, gradient_averaging<sign_agreement, sgd>);
+LOOPS_OF(float, gradient_averaging<trust_in_fresh_means, sgd>);

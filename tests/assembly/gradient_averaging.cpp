@@ -2,8 +2,8 @@
 
 using namespace syncopate;
 
-STEP_OF(float, fixed_delay, gradient_averaging<no_prediction, sgd>);
-STEP_OF(float, fixed_delay, gradient_averaging<exponential_smoothing, sgd>);
-STEP_OF(float, fixed_delay, gradient_averaging<linear_extrapolation, adamw>);
-STEP_OF(float, fixed_delay, gradient_averaging<delay_compensation, sgd>);
-STEP_OF(float, fixed_delay, gradient_averaging<adaptive_exponential_smoothing<>, adamw>);
+LOOPS_OF(float, gradient_averaging<no_prediction, sgd>);
+LOOPS_OF(float, gradient_averaging<exponential_smoothing, sgd>);
+LOOPS_OF(float, gradient_averaging<linear_extrapolation, adamw>);
+LOOPS_OF(float, gradient_averaging<delay_compensation, sgd>);
+LOOPS_OF(float, gradient_averaging<adaptive_exponential_smoothing<>, adamw>);

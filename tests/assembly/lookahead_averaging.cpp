@@ -2,6 +2,6 @@
 
 using namespace syncopate;
 
-STEP_OF(float, fixed_delay, lookahead_averaging<local_gradient, sgd>);
-STEP_OF(float, fixed_delay, lookahead_averaging<blended_gradient, adamw>);
-STEP_OF(float, fixed_delay, local_rule_averaging<local_gradient, sgd, sgd>);
+LOOPS_OF(float, lookahead_averaging<local_gradient, sgd>);
+LOOPS_OF(float, lookahead_averaging<blended_gradient, adamw>);
+LOOPS_OF(float, local_rule_averaging<local_gradient, sgd, sgd>);

@@ -12,4 +12,4 @@ struct calling_rule {
 
 using namespace syncopate;
 
-STEP_OF(float, fixed_delay, gradient_averaging<no_prediction, calling_rule>);
+LOOPS_OF(float, gradient_averaging<no_prediction, calling_rule>);

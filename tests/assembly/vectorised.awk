@@ -4,7 +4,6 @@
 function judge(    l, k, i, operation, inner, packed, scalar, kinds, kind, found) {
   delete packed_loops
   delete scalar_loops
-  if (name ~ /12read_headers/) return  # loops over ranks, not over parameters
   for (l = 1; l <= loops; l++) {
     inner = 1
     for (k = 1; k <= loops; k++)

@@ -2,5 +2,5 @@
 
 using namespace syncopate;
 
-STEP_OF(float, periodic_delay, weight_averaging<blend, sgd>);
-STEP_OF(float, periodic_delay, weight_averaging<two_parameter_merge, adamw>);
+LOOPS_OF(float, weight_averaging<blend, sgd>);
+LOOPS_OF(float, weight_averaging<two_parameter_merge, adamw>);

@@ -13,9 +13,9 @@ using W = std::vector<std::vector<float>>;
 /// Compiled once, whatever the scheme.
 W trained_by(scheme_of<float>& scheme, W weights) {
   for (int step = 0; step < 3; ++step) {
-    const W gradients{{weights[0][0], 1}, {2}};
     scheme.begin_step(weights);
     for (const std::size_t layer : {0u, 1u}) scheme.before_forward(layer);
+    const W gradients{{weights[0][0], 1}, {2}};
     for (const std::size_t layer : {1u, 0u}) scheme.gradient_ready(layer, gradients[layer]);
     scheme.end_step();
   }
